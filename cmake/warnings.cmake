@@ -1,0 +1,5 @@
+# Warnings are errors in our own code; other people's headers are SYSTEM.
+add_library(bouquet_warnings INTERFACE)
+target_compile_options(bouquet_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wno-missing-field-initializers -Werror>)

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/status.h"
+
+namespace bouquet::model {
+
+enum class Architecture : uint8_t {
+  kBert,   // absolute positions, token types, LayerNorm after each block, GELU
+  kQwen3,  // RMSNorm before each block, RMSNorm per head on q and k, RoPE, grouped-query attention,
+           // SwiGLU
+};
+
+std::string_view ArchitectureName(Architecture architecture);
+
+/// config.json as numbers: everything that decides the shape of the network. Field names follow the
+/// file's.
+struct Traits {
+  Architecture architecture = Architecture::kBert;
+  std::string class_name;  // architectures[0], or empty
+  int32_t num_hidden_layers = 0;
+  int32_t hidden_size = 0;
+  int32_t num_attention_heads = 0;
+  int32_t num_key_value_heads = 0;  // = num_attention_heads without grouping
+  int32_t head_dim = 0;             // not always hidden_size / heads: Qwen3 states it
+  int32_t intermediate_size = 0;
+  int32_t vocabulary_rows = 0;  // rows of the embedding table
+  int32_t max_positions = 0;
+  int32_t token_types = 0;  // 0: the family has none
+  std::string hidden_act;   // as written: "gelu", "silu", …
+  float norm_epsilon = 0;
+  float rope_theta = 0;         // 0: no rotary embedding
+  bool causal = false;          // Qwen3 unless the config says bidirectional
+  bool attention_bias = false;  // Qwen3: biases on q, k, v, o
+  std::string torch_dtype;      // of the stored weights, for `bouquet info`; may be empty
+};
+
+/// Reads config.json. Error: kInvalidArgument naming the key; kUnimplemented naming a model_type
+/// that is not served.
+Result<Traits> ParseTraits(const JsonObject& config);
+
+}  // namespace bouquet::model

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "rose/backend/op_desc.h"
+#include "rose/step_result.h"
+#include "rose/tensor/tensor.h"
+
+namespace bouquet::rose {
+
+/// Where a step's inputs are copied from and its results copied to: one per step under way, owned
+/// by the engine. For a device with memory of its own these are page-locked host buffers.
+struct StepSlotMemory {
+  StepInputs host;                // pointers into host memory that the slot owns
+  float* rows = nullptr;          // [num_sequences, width] host, written by the step
+  RowStatus* statuses = nullptr;  // [num_sequences] host, written by the step
+};
+
+/// A step that a backend has started.
+class StepTicket {
+ public:
+  virtual ~StepTicket() = default;
+  virtual bool IsReady() const = 0;
+  virtual Status Wait() = 0;
+};
+
+/// Everything a model may ask of a device. One step worker (a stream) runs steps in order; ops may
+/// be called only inside the function given to RunStep, and only allocation and loading return
+/// errors: a shape error is a bug and CHECKs. Activations are in `compute_dtype()`; norm gains and
+/// biases, pooled rows and everything after them are float32.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // --- facts ---
+  virtual std::string_view device() const = 0;  // "cpu"
+  virtual std::string description() const = 0;  // "cpu, 2 threads, avx512"
+  virtual std::string numerics()
+      const = 0;  // kernels and library versions that decide the last bits
+  virtual Dtype compute_dtype() const = 0;      // of weights and activations
+  virtual int32_t steps_under_way() const = 0;  // 1 on a CPU
+
+  // --- loading ---
+  /// Uninitialised [rows, cols]; the rows are contiguous.
+  virtual Result<Tensor> Allocate(Dtype dtype, int64_t rows, int64_t cols) = 0;
+  /// A copy of `source` converted to `dtype` (embedding tables: compute dtype; norm weights:
+  /// float32). A backend that reads host memory may keep pointing at it when no conversion is
+  /// needed, hence `source` must outlive the result.
+  virtual Result<Tensor> Upload(const HostTensor& source, Dtype dtype) = 0;
+  virtual Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) = 0;
+  /// Called once when the model is built: no further Pack or Upload; `max_tokens` bounds every
+  /// later step. Sizes scratch memory from what was packed, so that steps do not allocate.
+  virtual Status FinishLoading(int32_t max_tokens, int32_t max_sequences) = 0;
+
+  // --- a step ---
+  /// Starts: inputs to the device, `forward(inputs)` with device pointers, results to `slot`.
+  /// Returns at once. `forward` ends with FinishRows. The ticket belongs to the backend and is
+  /// valid until the slot's next step.
+  virtual StepTicket* RunStep(const StepSlotMemory& slot,
+                              const std::function<void(const StepInputs& inputs)>& forward) = 0;
+
+  // --- ops, in the order a forward pass meets them ---
+  /// out: [num_tokens, hidden_size].
+  virtual void Embed(const EmbeddingDesc& desc, const StepInputs& inputs, TensorView out) = 0;
+  virtual void Norm(const NormDesc& desc, TensorView x, TensorView residual, TensorView sum,
+                    TensorView out) = 0;
+  /// x: [M, in_features]; out: [M, out_features].
+  virtual void Gemm(const GemmDesc& desc, TensorView x, TensorView out) = 0;
+  /// qkv: [num_tokens, (num_heads + 2 · num_kv_heads) · head_dim], queries first, then keys, then
+  /// values; may be overwritten. out: [num_tokens, num_heads · head_dim].
+  virtual void Attention(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv,
+                         TensorView out) = 0;
+  /// hidden: [num_tokens, hidden_size]; out: [num_sequences, modes · hidden_size] float32.
+  virtual void Pool(const PoolingDesc& desc, const StepInputs& inputs, TensorView hidden,
+                    TensorView out) = 0;
+  /// Gemm for the few float32 rows after pooling (Dense modules): weights packed with PackRows. x,
+  /// out float32.
+  virtual Result<std::unique_ptr<PackedWeight>> PackRows(const LinearDesc& desc) = 0;
+  virtual void GemmRows(const GemmDesc& desc, TensorView x, TensorView out) = 0;
+  /// Scales each row to unit length: x / max(‖x‖₂, 1e-12). In place. x: [num_sequences, width]
+  /// float32.
+  virtual void NormalizeRows(TensorView x) = 0;
+  /// The last op of a step: for row i cuts to dimensions[i], scales to unit length if normalize[i],
+  /// checks that every value is finite, and hands rows and statuses to the slot. x: [num_sequences,
+  /// width] float32.
+  virtual void FinishRows(const StepInputs& inputs, TensorView x) = 0;
+};
+
+}  // namespace bouquet::rose

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rose/tensor/tensor.h"
+
+// The ops of a forward pass as fused descriptors, in the order in which a forward pass meets them.
+// A model file fills these and calls Backend; what a backend cannot fuse is put together from
+// primitives by composed_ops.
+//
+// Everywhere: activations are [num_tokens, …] in the backend's compute dtype; sums of norms,
+// softmax and pooling are f32; sizes must agree, and a mismatch is a bug (CHECK), never an error
+// value.
+
+namespace bouquet::rose {
+
+enum class Activation : uint8_t {
+  kNone,
+  kGelu,      // x · Φ(x), exact (erf)
+  kGeluTanh,  // the tanh approximation
+  kRelu,
+  kSilu,  // x · sigmoid(x)
+  kTanh,
+  kSigmoid,
+};
+
+/// The inputs of a step in the backend's memory, and the sizes that the host knows too.
+struct StepInputs {
+  int32_t num_tokens = 0;
+  int32_t num_sequences = 0;
+  int32_t longest_sequence = 0;
+  const int32_t* token_ids = nullptr;         // [num_tokens]
+  const int32_t* token_type_ids = nullptr;    // [num_tokens]; null when all are 0
+  const int32_t* positions = nullptr;         // [num_tokens]
+  const int32_t* sequence_offsets = nullptr;  // [num_sequences + 1]
+  const int32_t* pooling_starts = nullptr;    // [num_sequences]
+  const int32_t* dimensions = nullptr;        // [num_sequences], 1..width, resolved
+  const uint8_t* normalize = nullptr;         // [num_sequences], 0 or 1
+};
+
+/// Gain and bias of a norm, in f32 whatever the compute dtype. `bias` is empty for RMSNorm.
+struct NormWeights {
+  TensorView gain;  // [1, width] float32
+  TensorView bias;  // [1, width] float32
+  float epsilon = 0;
+  bool empty() const { return gain.empty(); }
+};
+
+enum class NormKind : uint8_t { kNone, kLayerNorm, kRmsNorm };
+
+/// out[t] = norm(word[id[t]] + position[pos[t] + position_offset] + type[type[t]]); absent tables
+/// add nothing.
+struct EmbeddingDesc {
+  TensorView word;        // [vocabulary_rows, hidden_size]
+  TensorView position;    // [max_positions, hidden_size] or empty
+  TensorView token_type;  // [token_types, hidden_size] or empty
+  int32_t position_offset = 0;
+  NormKind norm_kind = NormKind::kNone;
+  NormWeights norm;
+};
+
+/// out = norm(x + residual) row by row; `residual` may be empty. `sum` (may be empty, may alias x
+/// or residual) receives x + residual. `out` may alias x.
+///   LayerNorm: (v − mean) / √(var + ε) · gain + bias       RMSNorm: v / √(mean(v²) + ε) · gain
+struct NormDesc {
+  NormKind kind = NormKind::kLayerNorm;
+  NormWeights weights;
+};
+
+/// One weight matrix as files hold it: y = x·Wᵀ + b. Several sources are stacked along the output
+/// (query, key, value in one product). The backend packs it as it likes; `activation` says what
+/// will follow, so that it can be fused.
+struct LinearDesc {
+  std::vector<HostTensor> weights;  // each [out_features_i, in_features]
+  std::vector<HostTensor> biases;   // empty, or one per weight: [1, out_features_i]
+  /// For GLU layers: the stacked outputs are (gate, up) halves, and the product ends as act(gate) ·
+  /// up.
+  bool gated = false;
+  Activation activation = Activation::kNone;
+
+  int64_t in_features() const { return weights.front().cols; }
+  int64_t out_features() const {  // before gating halves it
+    int64_t total = 0;
+    for (const HostTensor& weight : weights) {
+      total += weight.rows;
+    }
+    return total;
+  }
+};
+
+/// A weight in a backend's own layout. Opaque to models.
+class PackedWeight {
+ public:
+  virtual ~PackedWeight() = default;
+  int64_t in_features = 0;
+  int64_t out_features = 0;  // width of what Gemm writes: already halved when gated
+  int64_t bytes = 0;
+};
+
+/// out[M, out_features] = epilogue(prologue(x)[M, in_features] · Wᵀ + b), with
+///   prologue: RMSNorm or LayerNorm of x when `prologue.weights` is set
+///   epilogue: the activation (and gating) given at Pack, then + residual when `residual` is set
+/// `out` may alias `residual`, never x.
+struct GemmDesc {
+  const PackedWeight* weight = nullptr;
+  NormDesc prologue{NormKind::kNone, {}};
+  TensorView residual;  // [M, out_features] or empty
+};
+
+enum class AttentionMask : uint8_t { kBidirectional, kCausal };
+
+/// Rotary embedding, half-split form: (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin) with angle pos
+/// · theta^(−2i/head_dim).
+struct RopeDesc {
+  bool enabled = false;
+  float theta = 10000.0F;
+};
+
+/// Ragged attention over q, k, v lying side by side in one matrix: softmax(scale · q·kᵀ [+ mask]) ·
+/// v, within each sequence. Query head h reads kv head h / (num_heads / num_kv_heads).
+struct AttentionDesc {
+  int32_t num_heads = 0;
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  float scale = 0;
+  AttentionMask mask = AttentionMask::kBidirectional;
+  int32_t window = 0;      // 0: whole sequence; w > 0: only |i − j| ≤ w
+  NormWeights query_norm;  // RMSNorm per head before RoPE, or empty: [1, head_dim]
+  NormWeights key_norm;
+  RopeDesc rope;
+};
+
+enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };
+
+/// One row per sequence from its tokens pooling_start .. n, in f32 (models.md section 11.3
+/// formulas):
+///   cls h₀ of the sequence · max · mean Σh/n · mean_sqrt_len Σh/√n · weighted mean Σi·hᵢ/Σi, i
+///   from 1 at the sequence's first token · last token. Several modes are concatenated in the order
+///   given.
+struct PoolingDesc {
+  std::span<const PoolingMode> modes;
+};
+
+}  // namespace bouquet::rose

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace bouquet::text {
+
+/// Buffers of one caller; reused from call to call, so that encoding does not allocate in the
+/// steady state. One per thread. The tokenizer kinds keep their own part in
+/// `text/encode_scratch.h`.
+class EncodeScratch;
+
+struct EncodeOptions {
+  /// Text such as "[SEP]" becomes the special token, as the reference does; false: it is text like
+  /// any other.
+  bool parse_special = true;
+};
+
+/// Text → token ids by one tokenizer.json (or vocab.txt). No truncation, no special tokens around:
+/// see text_pipeline.h. Immutable after loading. Thread: any, each with its own scratch.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// Appends the ids of `text`, equal to the reference library's with add_special_tokens = false.
+  /// `text` must be valid UTF-8 (checked by callers at the edge; invalid bytes are a CHECK in debug
+  /// builds only). NUL is a character.
+  virtual void Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
+                      std::vector<int32_t>& ids) const = 0;
+
+  /// The token's string as the vocabulary holds it ("##ing"); empty for an unknown id.
+  virtual std::string_view Piece(int32_t id) const = 0;
+  virtual int32_t vocabulary_size() const = 0;  // one more than the largest id
+};
+
+}  // namespace bouquet::text
