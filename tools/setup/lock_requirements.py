@@ -25,9 +25,9 @@ def resolve(packages, python):
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run",
                    "--ignore-installed", "--target", folder, "--report", str(report), "--only-binary=:all:",
-                   "--python-version", python, "--implementation", "cp"]
-        for platform in ("manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64", "manylinux_2_34_x86_64"):
-            command += ["--platform", platform]
+                   "--python-version", python, "--implementation", "cp", "--platform", "manylinux2014_x86_64"]
+        for glibc in ("2_17", "2_27", "2_28", "2_34"):
+            command += ["--platform", f"manylinux_{glibc}_x86_64"]
         subprocess.run([*command, *packages], check=True)
         found = {}
         for item in json.loads(report.read_text())["install"]:
