@@ -1,4 +1,4 @@
-"""Two engines behind one interface: `run(batches, repeat)` gives the seconds of each repetition, `first_row` a vector."""
+"""Two engines behind one interface: `run(batches, repeat)` gives the seconds of each repetition, `first_row` a row."""
 import json
 import subprocess
 import time

@@ -122,7 +122,8 @@ def start_and_memory(bouquet, model):
         server.stop()
     weights = sum(f.stat().st_size for f in Path(model).glob("*.safetensors")) / 1e6
     row = {"ready_s": statistics.median(ready), "resident_mb": statistics.median(resident), "weights_mb": weights}
-    print(f"  ready after {row['ready_s']:.2f} s, {row['resident_mb']:.0f} MB resident, weights {weights:.0f} MB", flush=True)
+    print(f"  ready after {row['ready_s']:.2f} s, {row['resident_mb']:.0f} MB resident, weights {weights:.0f} MB",
+          flush=True)
     return row
 
 

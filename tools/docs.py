@@ -64,8 +64,8 @@ def http(result):
              f"{row['of_engine_rate']:.2f}"] for row in result["http"]["rows"]]
     facts = result["http"]
     return (table(["connections", "requests a second", "p50 ms", "p99 ms", "share of the engine's own rate"], rows)
-            + f"\nOne short text a request, client on the same cores. The engine alone: {facts['engine_per_s']:.0f} a second "
-              f"in full batches, {facts['engine_one_ms']:.2f} ms for one.\n" + source_line(result))
+            + f"\nOne short text a request, client on the same cores. The engine alone: {facts['engine_per_s']:.0f} a "
+              f"second in full batches, {facts['engine_one_ms']:.2f} ms for one.\n" + source_line(result))
 
 
 def start(result):
