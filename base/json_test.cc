@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -73,7 +74,9 @@ TEST(AppendJsonFloatTest, ReadsBackToTheSameFloat) {
     }
     std::string text;
     AppendJsonFloat(value, text);
-    EXPECT_EQ(std::strtof(text.c_str(), nullptr), value) << text;
+    float read_back = 0;
+    std::from_chars(text.data(), text.data() + text.size(), read_back);
+    EXPECT_EQ(read_back, value) << text;
   }
   std::string shortest;
   AppendJsonFloat(0.1F, shortest);
