@@ -130,6 +130,8 @@ void AttentionRunner::Rotate(const AttentionDesc& desc, const StepInputs& inputs
 void AttentionRunner::CutIntoTasks(const AttentionDesc& desc, const StepInputs& inputs,
                                    int32_t workers) {
   tasks_.clear();
+  // Each task has a query at least: no step needs more, so only the first one allocates.
+  tasks_.reserve(static_cast<size_t>(max_tokens_) * static_cast<size_t>(desc.num_kv_heads));
   const int32_t group = desc.num_heads / desc.num_kv_heads;
   const int32_t longest_run = std::max(1, kQueryBlock / group);
   // Heads are cut no finer than balance needs: each run packs its keys again unless the same worker
