@@ -27,6 +27,7 @@ LAYERS: Dict[str, List[str]] = {
             "tulip/core.h", "rose/engine.h"],
     "testing": ["*"],
     "tests": ["*"],
+    "bench": ["*"],
 }
 
 # Files that may include more than their component.
