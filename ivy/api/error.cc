@@ -43,6 +43,7 @@ constexpr std::array<ErrorRow, kNumErrorKinds> kErrors = {{
     {ErrorKind::kUnavailable, "unavailable", 503, 503, "unavailable_error", "", "Unhealthy"},
     {ErrorKind::kUnimplemented, "unimplemented", 501, 501, "server_error", "", "Backend"},
     {ErrorKind::kClientGone, "client_gone", 499, 499, "timeout_error", "", "Timeout"},
+    {ErrorKind::kFailedItems, "failed_items", 500, 500, "server_error", "", "Backend"},
     {ErrorKind::kInternal, "internal", 500, 500, "server_error", "", "Backend"},
 }};
 

@@ -31,7 +31,8 @@ enum class ErrorKind : uint8_t {
   kDeadlineExceeded,
   kUnavailable,
   kUnimplemented,
-  kClientGone,  // nobody reads this answer: for logs and metrics
+  kClientGone,   // nobody reads this answer: for logs and metrics
+  kFailedItems,  // some inputs failed alone (a row that is not finite); the message names them
   kInternal,
 };
 inline constexpr size_t kNumErrorKinds = static_cast<size_t>(ErrorKind::kInternal) + 1;
