@@ -127,6 +127,16 @@ int64_t WeightSet::CountTaken(const std::function<bool(std::string_view)>& is_me
   return count;
 }
 
+int64_t WeightSet::TakenBytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [name, location] : by_name_) {
+    if (location.taken) {
+      bytes += Stored(location).end - Stored(location).begin;
+    }
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 std::string WeightSet::FileNames() const {
   std::string names;
   for (const SafetensorsFile& file : files_) {

@@ -40,6 +40,9 @@ class WeightSet {
   /// Number of elements taken so far from tensors whose name without prefix `is_member` accepts.
   int64_t CountTaken(const std::function<bool(std::string_view)>& is_member) const;
 
+  /// Bytes taken so far, as stored.
+  int64_t TakenBytes() const;
+
   /// Every file, for messages.
   std::string FileNames() const;
   void ReleasePages() const;
