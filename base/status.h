@@ -83,10 +83,11 @@ Status Cancelled(std::string message);
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : content_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
-  Result(Status status)
-      : content_(std::in_place_index<1>, std::move(status)) {  // NOLINT: implicit on purpose
+  // Implicit on purpose: `return value;` and `return InvalidArgument(…);`.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Status status) : content_(std::in_place_index<1>, std::move(status)) {
     CHECK(!std::get<1>(content_).ok());
   }
 
