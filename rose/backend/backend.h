@@ -58,8 +58,9 @@ class Backend {
 
   // --- a step ---
   /// Starts: inputs to the device, `forward(inputs)` with device pointers, results to `slot`.
-  /// Returns at once. `forward` ends with FinishRows. The ticket belongs to the backend and is
-  /// valid until the slot's next step.
+  /// Returns at once. `forward` ends with FinishRows; it is copied, so let it capture no more than
+  /// two pointers, which a std::function holds without allocating. The ticket belongs to the
+  /// backend and is valid until the slot's next step.
   virtual StepTicket* RunStep(const StepSlotMemory& slot,
                               const std::function<void(const StepInputs& inputs)>& forward) = 0;
 

@@ -7,8 +7,7 @@
 #include "rose/tensor/tensor.h"
 
 // The ops of a forward pass as fused descriptors, in the order in which a forward pass meets them.
-// A model file fills these and calls Backend; what a backend cannot fuse is put together from
-// primitives by composed_ops.
+// A model file fills these and calls Backend, which fuses as much as it can.
 //
 // Everywhere: activations are [num_tokens, …] in the backend's compute dtype; sums of norms,
 // softmax and pooling are f32; sizes must agree, and a mismatch is a bug (CHECK), never an error

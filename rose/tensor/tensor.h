@@ -70,8 +70,11 @@ class Tensor {
 
  private:
   struct Free {
-    size_t bytes = 0;
-    Deleter deleter = nullptr;
+    size_t bytes;
+    Deleter deleter;
+    // Not member initialisers: inside Tensor they would come too late for unique_ptr's constructor.
+    Free() : bytes(0), deleter(nullptr) {}
+    Free(size_t size, Deleter function) : bytes(size), deleter(function) {}
     void operator()(void* data) const { deleter(data, bytes); }
   };
   TensorView view_;

@@ -1,0 +1,181 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rose/backend/backend.h"
+#include "rose/backend/conformance/tolerance.h"
+#include "rose/backend/factory.h"
+#include "rose/tensor/convert.h"
+
+namespace bouquet::rose {
+
+/// One way to compute: every suite runs on each.
+struct BackendVariant {
+  std::string isa;
+  Dtype dtype = Dtype::kFloat32;
+  int32_t threads = 1;
+};
+
+inline std::vector<BackendVariant> AllVariants() {
+  std::vector<BackendVariant> variants;
+  for (const char* isa : {"plain", "avx2", "avx512", "avx512_bf16"}) {
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) {
+      for (const int32_t threads : {1, 2}) {
+        variants.push_back({isa, dtype, threads});
+      }
+    }
+  }
+  return variants;
+}
+
+inline std::string VariantName(const ::testing::TestParamInfo<BackendVariant>& info) {
+  return info.param.isa + "_" + std::string(DtypeName(info.param.dtype)) + "_" +
+         std::to_string(info.param.threads) + (info.param.threads == 1 ? "thread" : "threads");
+}
+
+/// A float matrix in the backend's memory and the same values, rounded to its dtype, for the
+/// reference loops.
+struct TestMatrix {
+  Tensor tensor;
+  std::vector<float> values;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  TensorView view() const { return tensor.view(); }
+  double at(int64_t row, int64_t col) const {
+    return values[static_cast<size_t>(row * cols + col)];
+  }
+};
+
+/// Base of the conformance suites. Matrices that an op writes are full of NaN before it runs, so a
+/// value that was not written, or that was read before it was, shows.
+class BackendTest : public ::testing::TestWithParam<BackendVariant> {
+ protected:
+  static constexpr int32_t kMaxTokens = 2048;
+  static constexpr int32_t kMaxSequences = 128;
+
+  void SetUp() override {
+    BackendOptions options;
+    options.compute_dtype = GetParam().dtype;
+    options.threads = GetParam().threads;
+    options.isa = GetParam().isa;
+    Result<std::unique_ptr<Backend>> backend = CreateBackend(options);
+    if (backend.code() == StatusCode::kUnimplemented) {
+      GTEST_SKIP() << backend.status().message();
+    }
+    ASSERT_TRUE(backend.ok()) << backend.status().ToString();
+    backend_ = std::move(backend).value();
+  }
+
+  Dtype dtype() const { return GetParam().dtype; }
+  Backend& backend() { return *backend_; }
+
+  void FinishLoading() { ASSERT_TRUE(backend_->FinishLoading(kMaxTokens, kMaxSequences).ok()); }
+
+  /// Runs `forward` as one step and waits for it.
+  void RunStep(const std::function<void()>& forward) {
+    StepSlotMemory slot;
+    Run(slot, [&forward](const StepInputs&) { forward(); });
+  }
+  void Run(const StepSlotMemory& slot, const std::function<void(const StepInputs&)>& forward) {
+    ASSERT_TRUE(backend_->RunStep(slot, forward)->Wait().ok());
+  }
+
+  std::vector<float> RandomValues(int64_t count, float scale = 1.0F, float centre = 0.0F) {
+    std::normal_distribution<float> normal(centre, scale);
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) {
+      value = normal(random_);
+    }
+    return values;
+  }
+
+  TestMatrix Matrix(Dtype matrix_dtype, int64_t rows, int64_t cols, std::vector<float> values) {
+    TestMatrix matrix;
+    matrix.rows = rows;
+    matrix.cols = cols;
+    Result<Tensor> tensor = backend_->Allocate(matrix_dtype, rows, cols);
+    EXPECT_TRUE(tensor.ok());
+    matrix.tensor = std::move(tensor).value();
+    matrix.values = std::move(values);
+    ConvertElements(matrix.values.data(), Dtype::kFloat32, matrix.view().data, matrix_dtype,
+                    rows * cols);
+    ConvertElements(matrix.view().data, matrix_dtype, matrix.values.data(), Dtype::kFloat32,
+                    rows * cols);
+    return matrix;
+  }
+  TestMatrix RandomMatrix(Dtype matrix_dtype, int64_t rows, int64_t cols, float scale = 1.0F,
+                          float centre = 0.0F) {
+    return Matrix(matrix_dtype, rows, cols, RandomValues(rows * cols, scale, centre));
+  }
+  TestMatrix PoisonedMatrix(Dtype matrix_dtype, int64_t rows, int64_t cols) {
+    return Matrix(matrix_dtype, rows, cols,
+                  std::vector<float>(static_cast<size_t>(rows * cols),
+                                     std::numeric_limits<float>::quiet_NaN()));
+  }
+  /// What the backend has written.
+  static void Fetch(TestMatrix* matrix) {
+    ConvertElements(matrix->view().data, matrix->view().dtype, matrix->values.data(),
+                    Dtype::kFloat32, matrix->rows * matrix->cols);
+  }
+
+  std::mt19937& random() { return random_; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::mt19937 random_{20261129};
+};
+
+/// Sequences of given lengths lying end to end, with all that a step's inputs hold.
+struct TestBatch {
+  std::vector<int32_t> token_ids;
+  std::vector<int32_t> token_type_ids;
+  std::vector<int32_t> positions;
+  std::vector<int32_t> offsets{0};
+  std::vector<int32_t> pooling_starts;
+  std::vector<int32_t> dimensions;
+  std::vector<uint8_t> normalize;
+
+  explicit TestBatch(const std::vector<int32_t>& lengths, int32_t width = 1) {
+    for (const int32_t length : lengths) {
+      for (int32_t position = 0; position < length; ++position) {
+        positions.push_back(position);
+      }
+      offsets.push_back(static_cast<int32_t>(positions.size()));
+      pooling_starts.push_back(0);
+      dimensions.push_back(width);
+      normalize.push_back(1);
+    }
+    token_ids.assign(positions.size(), 0);
+    token_type_ids.assign(positions.size(), 0);
+  }
+
+  StepInputs inputs() const {
+    StepInputs inputs;
+    inputs.num_tokens = static_cast<int32_t>(positions.size());
+    inputs.num_sequences = static_cast<int32_t>(offsets.size()) - 1;
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      inputs.longest_sequence = std::max(inputs.longest_sequence, offsets[i + 1] - offsets[i]);
+    }
+    inputs.token_ids = token_ids.data();
+    inputs.token_type_ids = token_type_ids.data();
+    inputs.positions = positions.data();
+    inputs.sequence_offsets = offsets.data();
+    inputs.pooling_starts = pooling_starts.data();
+    inputs.dimensions = dimensions.data();
+    inputs.normalize = normalize.data();
+    return inputs;
+  }
+};
+
+#define INSTANTIATE_ON_ALL_BACKENDS(suite) \
+  INSTANTIATE_TEST_SUITE_P(Cpu, suite, ::testing::ValuesIn(AllVariants()), VariantName)
+
+}  // namespace bouquet::rose

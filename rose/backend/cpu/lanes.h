@@ -1,0 +1,209 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rose/backend/cpu/bf16.h"
+#include "rose/backend/cpu/cpu_features.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+// The vector type that every kernel is written against, once for all instruction sets: the
+// compiler's portable vectors, wide as the registers of `kIsa`, with an intrinsic where the
+// compiler does not find the instruction by itself.
+//
+// A file that includes this is compiled with the flags of one Isa. Everything here is a template
+// over that Isa, so that no function compiled for one instruction set can be linked into the code
+// of another; for the same reason kernels call no inline function of the standard library.
+
+#define BOUQUET_INLINE [[gnu::always_inline]] static inline
+
+namespace bouquet::rose::cpu {
+
+constexpr int LaneCount(Isa isa) {
+  switch (isa) {
+    case Isa::kPlain: return 4;
+    case Isa::kAvx2: return 8;
+    case Isa::kAvx512:
+    case Isa::kAvx512Bf16: return 16;
+  }
+  return 4;
+}
+
+// The compiler's vector types by their number of lanes.
+template <int kLanes>
+struct VectorsOf;
+template <>
+struct VectorsOf<4> {
+  using Float [[gnu::vector_size(16)]] = float;
+  using Int [[gnu::vector_size(16)]] = int32_t;
+  using Short [[gnu::vector_size(8)]] = uint16_t;
+};
+template <>
+struct VectorsOf<8> {
+  using Float [[gnu::vector_size(32)]] = float;
+  using Int [[gnu::vector_size(32)]] = int32_t;
+  using Short [[gnu::vector_size(16)]] = uint16_t;
+};
+template <>
+struct VectorsOf<16> {
+  using Float [[gnu::vector_size(64)]] = float;
+  using Int [[gnu::vector_size(64)]] = int32_t;
+  using Short [[gnu::vector_size(32)]] = uint16_t;
+};
+
+template <Isa kIsa>
+struct Lanes {
+  static constexpr int kWidth = LaneCount(kIsa);
+  using Float = typename VectorsOf<kWidth>::Float;
+  using Int = typename VectorsOf<kWidth>::Int;
+  using Short = typename VectorsOf<kWidth>::Short;
+
+  BOUQUET_INLINE Float Broadcast(float x) { return Float{} + x; }
+  BOUQUET_INLINE Int BroadcastInt(int32_t x) { return Int{} + x; }
+
+  BOUQUET_INLINE Float AsFloat(Int x) {
+    Float y;
+    __builtin_memcpy(&y, &x, sizeof y);
+    return y;
+  }
+  BOUQUET_INLINE Int AsInt(Float x) {
+    Int y;
+    __builtin_memcpy(&y, &x, sizeof y);
+    return y;
+  }
+
+  // --- loads and stores; any alignment ---
+  BOUQUET_INLINE Float Load(const float* p) {
+    Float x;
+    __builtin_memcpy(&x, p, sizeof x);
+    return x;
+  }
+  BOUQUET_INLINE Int LoadInt(const int32_t* p) {
+    Int x;
+    __builtin_memcpy(&x, p, sizeof x);
+    return x;
+  }
+  BOUQUET_INLINE Float Load(const Bf16* p) {
+    Short x;
+    __builtin_memcpy(&x, p, sizeof x);
+    return AsFloat(__builtin_convertvector(x, Int) << 16);
+  }
+  BOUQUET_INLINE void Store(float* p, Float x) { __builtin_memcpy(p, &x, sizeof x); }
+  BOUQUET_INLINE void Store(Bf16* p, Float x) {
+    const Short bits = RoundToBf16(x);
+    __builtin_memcpy(p, &bits, sizeof bits);
+  }
+
+  /// The first `count` lanes, the others 0. count: 1..kWidth.
+  template <class T>
+  BOUQUET_INLINE Float LoadFirst(const T* p, int64_t count) {
+    if (count >= kWidth) {
+      return Load(p);
+    }
+    T buffer[kWidth] = {};
+    for (int64_t i = 0; i < count; ++i) {
+      buffer[i] = p[i];
+    }
+    return Load(buffer);
+  }
+  template <class T>
+  BOUQUET_INLINE void StoreFirst(T* p, Float x, int64_t count) {
+    if (count >= kWidth) {
+      Store(p, x);
+      return;
+    }
+    T buffer[kWidth];
+    Store(buffer, x);
+    for (int64_t i = 0; i < count; ++i) {
+      p[i] = buffer[i];
+    }
+  }
+  /// Lanes count.. become `filler`.
+  BOUQUET_INLINE Float KeepFirst(Float x, int64_t count, float filler) {
+    if (count >= kWidth) {
+      return x;
+    }
+    float buffer[kWidth];
+    Store(buffer, x);
+    for (int64_t i = count; i < kWidth; ++i) {
+      buffer[i] = filler;
+    }
+    return Load(buffer);
+  }
+
+  // --- arithmetic ---
+  /// Per lane, `b` where either is NaN.
+  BOUQUET_INLINE Float Max(Float a, Float b) {
+#if defined(__AVX512F__)
+    if constexpr (kWidth == 16) {
+      return _mm512_mask_max_ps(a, 0xFFFF, a, b);
+    }
+#endif
+    return a > b ? a : b;
+  }
+  BOUQUET_INLINE Float Min(Float a, Float b) {
+#if defined(__AVX512F__)
+    if constexpr (kWidth == 16) {
+      return _mm512_mask_min_ps(a, 0xFFFF, a, b);
+    }
+#endif
+    return a < b ? a : b;
+  }
+  BOUQUET_INLINE float Sum(Float x) {
+    float buffer[kWidth];
+    Store(buffer, x);
+    for (int half = kWidth / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) {
+        buffer[i] += buffer[i + half];
+      }
+    }
+    return buffer[0];
+  }
+  BOUQUET_INLINE float Largest(Float x) {
+    float buffer[kWidth];
+    Store(buffer, x);
+    for (int half = kWidth / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) {
+        buffer[i] = buffer[i] > buffer[i + half] ? buffer[i] : buffer[i + half];
+      }
+    }
+    return buffer[0];
+  }
+
+  // --- bfloat16 ---
+  /// Nearest, ties to even; a NaN stays a NaN.
+  BOUQUET_INLINE Short RoundToBf16(Float x) {
+#if defined(__AVX512BF16__)
+    if constexpr (kIsa == Isa::kAvx512Bf16) {
+      Short y;
+      const __m256bh bits = _mm512_cvtneps_pbh(x);
+      __builtin_memcpy(&y, &bits, sizeof y);
+      return y;
+    }
+#endif
+    const Int bits = AsInt(x);
+    const Int odd = (bits >> 16) & 1;
+    const Int rounded = ((bits + 0x7FFF + odd) >> 16) & 0xFFFF;
+    const Int quiet = ((bits >> 16) | 0x40) & 0xFFFF;
+    const Int chosen = (bits & 0x7FFFFFFF) > 0x7F800000 ? quiet : rounded;
+    return __builtin_convertvector(chosen, Short);
+  }
+  /// sum + a₀·b₀ + a₁·b₁ per lane, where a lane of `a` and of `b` is a pair of bfloat16.
+  BOUQUET_INLINE Float DotPairs(Float sum, Int a, Int b) {
+#if defined(__AVX512BF16__)
+    if constexpr (kIsa == Isa::kAvx512Bf16) {
+      __m512bh x;
+      __m512bh y;
+      __builtin_memcpy(&x, &a, sizeof x);
+      __builtin_memcpy(&y, &b, sizeof y);
+      return _mm512_dpbf16_ps(sum, x, y);
+    }
+#endif
+    sum += AsFloat(a << 16) * AsFloat(b << 16);
+    return sum + AsFloat(a & -65536) * AsFloat(b & -65536);
+  }
+};
+
+}  // namespace bouquet::rose::cpu
