@@ -44,7 +44,7 @@ INSIDE: List[Tuple[str, str]] = [
     ("ivy/encode/*", "ivy/api/*"), ("ivy/encode/*", "ivy/handlers/*"), ("ivy/encode/*", "ivy/http/*"),
     ("ivy/dispatch/*", "ivy/api/*"), ("ivy/dispatch/*", "ivy/handlers/*"), ("ivy/dispatch/*", "ivy/http/*"),
     ("ivy/dispatch/*", "ivy/encode/*"),
-    ("ivy/http/*", "ivy/api/*"), ("ivy/http/*", "ivy/handlers/*"), ("ivy/http/*", "ivy/encode/*"),
+    ("ivy/http/*", "ivy/handlers/*"), ("ivy/http/*", "ivy/encode/*"),
     ("tulip/scheduler.*", "tulip/core.h"), ("tulip/scheduler.*", "tulip/admission.h"),
     ("tulip/scheduler.*", "tulip/serving_loop.h"), ("tulip/scheduler.*", "rose/engine.h"),
     ("tulip/scheduler.*", "rose/lazy_tensor.h"),
@@ -54,6 +54,12 @@ INSIDE: List[Tuple[str, str]] = [
     ("rose/layers/*", "rose/engine.h"), ("rose/heads/*", "rose/engine.h"),
     ("rose/backend/*", "rose/models/*"), ("rose/backend/*", "rose/layers/*"), ("rose/backend/*", "rose/heads/*"),
     ("rose/backend/*", "rose/engine.h"),
+]
+
+# What a rule above still lets through: (its first pattern, the one header).
+INSIDE_EXCEPTIONS: List[Tuple[str, str]] = [
+    # The values that the renderers write come straight from the encoder; its header of values has no code.
+    ("ivy/api/*", "ivy/encode/encode_request.h"),
 ]
 
 # Other people's headers, and the only files that may name them.
@@ -230,7 +236,9 @@ def check_layers(tree: Tree) -> Iterator[Violation]:
             elif not matches(target, allowed):
                 yield Violation(path, number, "layers", f"{component} must not include {target}")
             for pattern, forbidden in INSIDE:
-                if fnmatch.fnmatchcase(path, pattern) and fnmatch.fnmatchcase(target, forbidden) and not is_test(path):
+                if (pattern, target) in INSIDE_EXCEPTIONS or is_test(path):
+                    continue
+                if fnmatch.fnmatchcase(path, pattern) and fnmatch.fnmatchcase(target, forbidden):
                     yield Violation(path, number, "layers", f"{pattern} must not include {target}")
 
 

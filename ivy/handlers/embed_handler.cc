@@ -17,8 +17,6 @@
 namespace bouquet::ivy {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kMaxNamedItems = 16;  // failed inputs that a message lists
 
 int64_t MicrosecondsBetween(TimePoint from, TimePoint to) {
@@ -172,13 +170,13 @@ http::Response EmbedHandler::Render(const api::EmbedDialect& dialect, const http
   CHECK_EQ(rows.values.size(), prepared.num_inputs * rows.dimensions);
   const ModelEntry& model = *prepared.model;
   http::Response response;
-  const TimePoint begin = Clock::now();
+  const TimePoint begin = SystemClock().Now();
   dialect.render({.rows = rows,
                   .model = model.served().name,
                   .encoding = prepared.encoding,
                   .request_id = request.request_id},
                  response.body);
-  const TimePoint end = Clock::now();
+  const TimePoint end = SystemClock().Now();
   timings.encode = rows.timings;
   timings.render_us = MicrosecondsBetween(begin, end);
   timings.total_us = MicrosecondsBetween(request.received, end);
@@ -204,7 +202,7 @@ boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDial
   }
   auto& prepared = std::get<Prepared>(outcome);
   RequestTimings timings;
-  timings.parse_us = MicrosecondsBetween(request.received, Clock::now());
+  timings.parse_us = MicrosecondsBetween(request.received, SystemClock().Now());
 
   Result<EncodedRows> rows = co_await prepared.model->served().encode(std::move(prepared.encode));
   if (!rows.ok()) {

@@ -2,11 +2,11 @@
 // rows, or, with "bare", nothing but the HTTP library's echo on the same loop: the ratio of the
 // two, measured in one run, is the number to quote.
 //
-//   null_engine_server PORT [bare|gateway] [dimensions]
+//   null_engine_bench PORT [bare|gateway] [dimensions]
 //   wrk -t1 -c16 -d10 -s post.lua http://127.0.0.1:PORT/v1/embeddings
+#include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -117,17 +117,23 @@ int RunGateway(uint16_t port, int32_t dimensions) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto argument = [&](int index, int otherwise) {
+    const std::string_view text = index < argc ? argv[index] : "";
+    int number = otherwise;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  };
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  const auto port = static_cast<uint16_t>(argc > 1 ? std::atoi(argv[1]) : 8080);
+  const auto port = static_cast<uint16_t>(argument(1, 8080));
   const std::string_view kind = argc > 2 ? argv[2] : "gateway";
   if (kind == "bare") {
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     RunBare(port);
     return 0;
   }
-  return RunGateway(port, argc > 3 ? std::atoi(argv[3]) : 384);
+  return RunGateway(port, argument(3, 384));
 }
