@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ostream>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -21,6 +22,8 @@ struct TinySet {
   const char* name;
   RandomModelOptions options;
 };
+
+void PrintTo(const TinySet& set, std::ostream* out) { *out << set.name; }
 
 // The same sets as in make_goldens.py.
 std::vector<TinySet> TinySets() {
