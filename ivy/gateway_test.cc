@@ -354,7 +354,6 @@ TEST_F(GatewayTest, IsNotReadyWhileAModelMakesNoProgress) {
   served.progress = [&] {
     return stuck ? Readiness{false, "a step is overdue"} : Readiness{true, ""};
   };
-  served.retry_after_seconds = [] { return 7; };
   Result<std::unique_ptr<Gateway>> gateway =
       Gateway::Create({.port = 0}, {std::move(served)}, metrics_);
   ASSERT_TRUE(gateway.ok());
@@ -364,7 +363,7 @@ TEST_F(GatewayTest, IsNotReadyWhileAModelMakesNoProgress) {
   EXPECT_EQ(Ask(port_, Get("/health")).status, 200);
   stuck = true;
   EXPECT_THAT(Ask(port_, Get("/health")).body, HasSubstr("a step is overdue"));
-  encoder_.FailWith(ResourceExhausted("full"));
+  encoder_.FailWith(ResourceExhausted("full").WithRetryAfter(7));
   EXPECT_EQ(Embeddings(R"({"input":"a"})").Header("retry-after"), "7");
 }
 

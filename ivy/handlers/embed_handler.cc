@@ -187,13 +187,13 @@ http::Response EmbedHandler::Render(const api::EmbedDialect& dialect, const http
 
 boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDialect& dialect,
                                                             http::Request& request) const {
-  const auto fail = [&](const api::Error& error, int32_t retry_after_seconds = 1) {
+  const auto fail = [&](const api::Error& error) {
     if (error.kind == api::ErrorKind::kInternal || error.kind == api::ErrorKind::kFailedItems) {
       LogError("request {} failed: {}", request.request_id, error.message);
     } else {
       LogDebug("request {} refused: {}: {}", request.request_id, error.field, error.message);
     }
-    return http::ErrorResponse(error, dialect.dialect, request.request_id, retry_after_seconds);
+    return http::ErrorResponse(error, dialect.dialect, request.request_id);
   };
 
   std::variant<Prepared, api::Error> outcome = Prepare(dialect, request);
@@ -206,7 +206,7 @@ boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDial
 
   Result<EncodedRows> rows = co_await prepared.model->served().encode(std::move(prepared.encode));
   if (!rows.ok()) {
-    co_return fail(api::ErrorFrom(rows.status()), prepared.model->RetryAfterSeconds());
+    co_return fail(api::ErrorFrom(rows.status()));
   }
   FailRowsThatAreNotFinite(*rows);
   if (!prepared.allow_partial) {

@@ -528,6 +528,9 @@ void Connection::EndExchange() {
   }
   state_.body_bytes -= held_bytes_;
   held_bytes_ = 0;
+  // An idle connection keeps its read buffer and nothing else.
+  std::string().swap(request_.body);
+  parser_.reset();
 }
 
 bool Connection::ReserveBody(int64_t bytes) {

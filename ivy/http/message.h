@@ -43,9 +43,8 @@ struct Response {
   std::optional<api::ErrorKind> failure;  // counted by reason
 };
 
-/// An error in the dialect's shape. `retry_after_seconds` is used by the kinds that have it.
-Response ErrorResponse(const api::Error& error, api::Dialect dialect, std::string_view request_id,
-                       int32_t retry_after_seconds = 1);
+/// An error in the dialect's shape.
+Response ErrorResponse(const api::Error& error, api::Dialect dialect, std::string_view request_id);
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b);
 

@@ -207,6 +207,7 @@ TEST_F(ServerTest, TellsUnknownRoutesFromMethodsThatARouteHasNot) {
   Start();
   EXPECT_EQ(Ask(port_, Get("/nothing")).status, 404);
   EXPECT_THAT(Ask(port_, Get("/nothing")).body, HasSubstr("/nothing"));
+  EXPECT_THAT(Ask(port_, Get("/not\xFFhing")).body, HasSubstr("/not?hing"));
   const RawResponse wrong = Ask(port_, Get("/echo"));
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.Header("allow"), "POST");
