@@ -87,25 +87,28 @@ BANNED_TYPE = re.compile(r"\b(?:class|struct|namespace|enum class)\s+\w*?(Utils?
                          r"|\bnamespace\s+(?:\w+::)*(utils?|common|helpers?|misc)\b")
 NAME_ADVICE = "name it after what its functions have in common"
 
-TEST_PROGRAMS = ("text/print_ids.cc",)
-TEST_FILES = ("*_test.cc", "*_fuzz.cc", "*_bench.cc", "testing/*", "tests/*", "bench/*")
+TEST_PROGRAMS = ("text/print_ids.cc", "ivy/http/null_engine_server.cc")
+TEST_FILES = ("*_test.cc", "*_fuzz.cc", "*_bench.cc", "testing/*", "*/testing/*", "tests/*", "bench/*", *TEST_PROGRAMS)
 # (pattern, what to use instead, files where it is allowed)
 BANNED_CALLS: List[Tuple[str, str, Tuple[str, ...]]] = [
     (r"\bstd::c(out|err|log)\b", "log.h, or return a Status; only programs talk to the terminal",
-     ("cli/*", *TEST_PROGRAMS, *TEST_FILES)),
+     ("cli/*", *TEST_FILES)),
     (r"(?<![\w:.>])(?:std::)?f?printf\s*\(", "log.h, or fmt::print in programs",
-     ("cli/*", "base/check.cc", *TEST_PROGRAMS, *TEST_FILES)),
+     ("cli/*", "base/check.cc", *TEST_FILES)),
     (r"(?<![\w:.>])(?:std::)?s?rand\s*\(", "std::mt19937 with a seed that the test prints", ()),
     (r"(?<![\w:.>])(?:std::)?v?sn?printf\s*\(", "fmt::format", ()),
     (r"(?<![\w:.>])(?:std::)?(?:strcpy|strcat|strtok|gets)\s*\(", "std::string or std::string_view", ()),
     (r"(?<![\w:.>])(?:std::)?(?:ato[ifl]+|strto\w+|sto(?:i|l|ll|ul|ull|f|d|ld))\s*\(",
-     "std::from_chars, which reports errors", TEST_FILES),
+     "std::from_chars, which reports errors (JSON's range check needs to know too large from too small: strtod)",
+     ("ivy/api/json_fault.cc", *TEST_FILES)),
     (r"\bstd::regex\b", "a hand-written matcher: std::regex recurses per character and can overflow the stack", ()),
     (r"\bstd::async\b", "a named thread with a queue, or the executor that is there", ()),
     (r"\.detach\s*\(\s*\)", "join: a detached thread outlives what it uses", ("cli/*",)),
     (r"\bsleep_(?:for|until)\b|(?<![\w:.>])u?sleep\s*\(",
-     "a condition variable or a timer, so that stopping does not wait", TEST_FILES),
-    (r"(?<![\w:.>])assert\s*\(", "CHECK, which prints both values and stays in release builds", ()),
+     "a condition variable or a timer, so that stopping does not wait (the drain itself may)",
+     ("ivy/gateway.cc", "ivy/http/server.cc", *TEST_FILES)),
+    (r"(?<![\w:.>])assert\s*\(", "CHECK, which stays in release builds (a look at every byte may not)",
+     ("text/wordpiece.cc",)),
     (r"\bconst_cast\b", "a non-const path to the value (oneDNN takes no const memory)",
      ("rose/backend/cpu/*", *TEST_FILES)),
     (r"\bsystem_clock::now\b|\bsteady_clock::now\b", "the injected Clock of base/clock.h",
@@ -120,9 +123,10 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}{-])/(?:work|root|home|Users)/\w")
 URL = re.compile(r"\bhttps?://([A-Za-z0-9.-]+)")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "0.0.0.0", "host", "example.com", "example.org")
 
-MAX_COLUMNS = {".h": 100, ".cc": 100, ".py": 120, ".sh": 130, ".cmake": 130, "CMakeLists.txt": 130, "dev": 130}
+MAX_COLUMNS = {".h": 100, ".cc": 100, ".py": 130, ".sh": 130, ".cmake": 130, "CMakeLists.txt": 130, "dev": 130}
 MAX_FUNCTION_LINES = 70
 MAX_FILE_LINES = 600
+MAX_TEST_FILE_LINES = 800
 MAX_FILE_BYTES = 1_000_000
 MAX_README_LINES = 60
 GENERATED = re.compile(r"^(?://|#) (?:Generated|Written) by", re.MULTILINE)
@@ -337,8 +341,9 @@ def check_lengths(tree: Tree) -> Iterator[Violation]:
                                                 f"limit {MAX_README_LINES}")
         if not is_cpp(path) or GENERATED.search(text[:400]):
             continue
-        if len(lines) > MAX_FILE_LINES:
-            yield Violation(path, 1, "lengths", f"{len(lines)} lines, limit {MAX_FILE_LINES}: split it by idea")
+        most = MAX_TEST_FILE_LINES if is_test(path) else MAX_FILE_LINES
+        if len(lines) > most:
+            yield Violation(path, 1, "lengths", f"{len(lines)} lines, limit {most}: split it by idea")
         for first, last in functions(code_only(text)):
             if last - first + 1 > MAX_FUNCTION_LINES:
                 yield Violation(path, first, "lengths", f"function of {last - first + 1} lines, limit "
