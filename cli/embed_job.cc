@@ -56,8 +56,7 @@ asio::awaitable<EmbedJob::Outcome> EmbedJob::Run() {
         break;
       }
       under_way_.push_back(*group);
-      asio::co_spawn(executor, Encode(*group, std::move(texts)),
-                     asio::detached);
+      asio::co_spawn(executor, Encode(*group, std::move(texts)), asio::detached);
     }
     // Groups that were read before an error was found are waited for, but their rows are not
     // written.

@@ -41,7 +41,6 @@ class LocalModel {
   ivy::Encoder& encoder() { return *encoder_; }
   tulip::Core& core() { return *core_; }
   const model::ModelFolder& folder() const { return folder_; }
-  int32_t RetryAfterSeconds() const { return pool_->RetryAfterSeconds(); }
 
  private:
   explicit LocalModel(model::ModelFolder folder) : folder_(std::move(folder)) {}

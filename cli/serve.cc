@@ -74,7 +74,6 @@ ivy::ServedModel MakeServedModel(Server& server, const ServeFlags& flags,
     const tulip::CoreLoad load = server.model->core().Load();
     return ivy::Readiness{!load.overdue, load.overdue ? "a step of the engine is overdue" : ""};
   };
-  served.retry_after_seconds = [&server] { return server.model->RetryAfterSeconds(); };
   return served;
 }
 
