@@ -245,7 +245,8 @@ RunCommand AddServeCommand(CLI::App& app) {
       "Examples:\n"
       "  bouquet serve models/all-MiniLM-L6-v2\n"
       "  bouquet serve models/all-MiniLM-L6-v2 --host 0.0.0.0 --port 80 --api-key-file keys.txt\n"
-      "  curl -s localhost:8080/v1/embeddings -d '{\"input\": \"hello\", \"model\": "
+      "  curl -s localhost:8080/v1/embeddings -H 'content-type: application/json' \\\n"
+      "    -d '{\"input\": \"hello\", \"model\": "
       "\"all-MiniLM-L6-v2\"}'");
   return [flags] { return RunServe(*flags); };
 }

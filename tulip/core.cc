@@ -75,8 +75,8 @@ Result<std::unique_ptr<Core>> Core::Start(std::unique_ptr<StepEngine> engine,
              point.step_us);
   }
   LogDebug("serving {}: steps of {} tokens, about {:.0f} tokens/s, queue of {} ms",
-          description.model_name, description.step_tokens,
-          cost.TokensPerSecond(description.step_tokens), description.max_queue.count());
+           description.model_name, description.step_tokens,
+           cost.TokensPerSecond(description.step_tokens), description.max_queue.count());
   return std::unique_ptr<Core>(
       new Core(std::move(engine), std::move(description), options, cost, metrics, clock));
 }
