@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include <simdjson.h>  // the one place that names the JSON library; users write `simdjson::dom::element` and so on
+// The one place that names the JSON library; users write `simdjson::dom::element` and so on.
+#include <simdjson.h>
 
 #include "base/status.h"
 

@@ -2,22 +2,16 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "model/pipeline.h"
+#include "model/prompts.h"
 #include "model/traits.h"
 
 namespace bouquet::model {
-
-/// config_sentence_transformers.json: named text prefixes.
-struct Prompts {
-  std::map<std::string, std::string> by_name;
-  std::optional<std::string> default_name;
-};
 
 /// A Hugging Face or sentence-transformers folder, read but for its weights and its tokenizer.
 struct ModelFolder {
@@ -35,8 +29,8 @@ struct ModelFolder {
       false;  // sentence_bert_config.json asks for lowercasing before the tokenizer
   std::vector<std::filesystem::path>
       weight_files;  // *.safetensors of the transformer, in shard order
-  /// Hash of config and module files, without tokenizer and prompt files: replicas of another
-  /// identity do not mix.
+  /// Hash of config and module files and of samples of the weights, without tokenizer and prompt
+  /// files: replicas of another identity do not mix. See model/identity.h.
   std::string identity;
 
   /// Error: kNotFound naming the missing file and what it is for; kInvalidArgument naming file and

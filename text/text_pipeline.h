@@ -28,7 +28,7 @@ enum class TruncationSide : uint8_t { kRight, kLeft };  // which end is dropped
 struct LengthPolicy {
   OverLength over_length = OverLength::kError;
   TruncationSide side = TruncationSide::kRight;
-  int32_t max_tokens = 0;  // special tokens and prompt included
+  int32_t max_tokens = 0;  // special tokens and prompt included; 0: no limit
 };
 
 struct PipelineOptions {

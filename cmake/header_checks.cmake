@@ -1,0 +1,18 @@
+# The target `header_checks` compiles headers on their own. A header whose stem has a .cc needs no extra unit: the test
+# `tidy` sees to it that the .cc includes it first. So only the others get one. Globbed, since a check must not miss any.
+set(units)
+foreach(component base model text rose tulip ivy cli testing)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${component}/*.h")
+  foreach(header IN LISTS headers)
+    string(REGEX REPLACE "\\.h$" ".cc" source "${header}")
+    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/${source}")
+      set(unit "${PROJECT_BINARY_DIR}/header_checks/${header}.cc")
+      file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${header}\"  // alone\n#include \"${header}\"  // and twice\n")
+      list(APPEND units "${unit}")
+    endif()
+  endforeach()
+endforeach()
+add_library(header_checks OBJECT EXCLUDE_FROM_ALL ${units})
+target_include_directories(header_checks PRIVATE "${PROJECT_SOURCE_DIR}")
+target_compile_options(header_checks PRIVATE -O0 -g0)
+target_link_libraries(header_checks PRIVATE bouquet_base bouquet_warnings onednn GTest::gmock)

@@ -1,0 +1,62 @@
+#include "ivy/api/json_writer.h"
+
+#include "base/json.h"
+
+namespace bouquet::ivy::api {
+
+void JsonWriter::Separate() {
+  if (needs_comma_) {
+    out_ += ',';
+  }
+  needs_comma_ = true;
+}
+
+JsonWriter& JsonWriter::BeginObject() {
+  Separate();
+  out_ += '{';
+  needs_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndObject() {
+  out_ += '}';
+  needs_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::BeginArray() {
+  Separate();
+  out_ += '[';
+  needs_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndArray() {
+  out_ += ']';
+  needs_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::Key(std::string_view key) {
+  Separate();
+  AppendJsonString(key, out_);
+  out_ += ':';
+  needs_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::Value(std::string_view text) {
+  Separate();
+  AppendJsonString(text, out_);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Value(bool flag) { return Raw(flag ? "true" : "false"); }
+
+JsonWriter& JsonWriter::Raw(std::string_view json) {
+  Separate();
+  out_ += json;
+  return *this;
+}
+
+}  // namespace bouquet::ivy::api

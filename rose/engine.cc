@@ -1,0 +1,163 @@
+#include "rose/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "rose/backend/factory.h"
+#include "rose/heads/dense_head.h"
+#include "rose/models/model.h"
+#include "rose/step_slot.h"
+#include "rose/weights/weight_set.h"
+
+namespace bouquet::rose {
+namespace {
+
+// A step this large takes seconds on a CPU; a longer input is refused at admission with the limit.
+constexpr int32_t kMaxStepTokens = 65'536;
+constexpr int32_t kDefaultStepTokens = 1024;
+constexpr int32_t kMaxStepSequences = 65'536;
+
+Result<Dtype> ComputeDtype(const std::string& name) {
+  if (name == "auto" || name == "float32") {
+    return Dtype::kFloat32;
+  }
+  if (name == "bfloat16") {
+    return Dtype::kBfloat16;
+  }
+  return InvalidArgument(fmt::format("dtype must be auto, float32 or bfloat16, not {}", name),
+                         "dtype");
+}
+
+Result<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
+  BackendOptions backend;
+  backend.device = options.device;
+  backend.threads = options.threads;
+  ASSIGN_OR_RETURN(backend.compute_dtype, ComputeDtype(options.dtype));
+  return CreateBackend(backend);
+}
+
+Result<BatchLimits> LimitsOf(const model::ModelFolder& folder, const EngineOptions& options) {
+  if (options.max_step_tokens < 0 || options.max_step_tokens > kMaxStepTokens) {
+    return InvalidArgument(fmt::format("max_step_tokens must be 0..{}, not {}", kMaxStepTokens,
+                                       options.max_step_tokens),
+                           "max_step_tokens");
+  }
+  if (options.max_step_sequences < 1 || options.max_step_sequences > kMaxStepSequences) {
+    return InvalidArgument(fmt::format("max_step_sequences must be 1..{}, not {}",
+                                       kMaxStepSequences, options.max_step_sequences),
+                           "max_step_sequences");
+  }
+  const int32_t longest = std::min(folder.max_input_tokens, kMaxStepTokens);
+  BatchLimits limits;
+  limits.vocabulary_rows = folder.traits.vocabulary_rows;
+  limits.token_types = std::max(folder.traits.token_types, 1);
+  limits.max_positions = folder.traits.max_positions;
+  limits.max_tokens =
+      options.max_step_tokens > 0 ? options.max_step_tokens : std::max(longest, kDefaultStepTokens);
+  limits.max_sequences = std::min(options.max_step_sequences, limits.max_tokens);
+  limits.width = folder.pipeline.width;
+  return limits;
+}
+
+}  // namespace
+
+// Members in the order in which they depend on each other: the last is destroyed first.
+class Engine::Impl {
+ public:
+  static Result<std::unique_ptr<Impl>> Load(const model::ModelFolder& folder,
+                                            const EngineOptions& options);
+  LazyTensor Step(const Batch& batch);
+  const EngineInfo& info() const { return info_; }
+
+ private:
+  Status LoadParts(const model::ModelFolder& folder);
+  void MakeRing();
+  Status WarmUp();
+  void Describe();
+
+  EngineInfo info_;
+  std::optional<WeightSet> weights_;  // mapped files; a backend may read from them for good
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<DenseHead> head_;
+  StepSlot::Forward forward_;
+  std::vector<std::unique_ptr<StepSlot>> ring_;
+  size_t next_slot_ = 0;
+};
+
+Result<std::unique_ptr<Engine::Impl>> Engine::Impl::Load(const model::ModelFolder& folder,
+                                                         const EngineOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  ASSIGN_OR_RETURN(impl->info_.limits, LimitsOf(folder, options));
+  ASSIGN_OR_RETURN(impl->backend_, MakeBackend(options));
+  RETURN_IF_ERROR(impl->LoadParts(folder));
+  impl->Describe();
+  impl->MakeRing();
+  RETURN_IF_ERROR(impl->WarmUp());
+  impl->weights_->ReleasePages();
+  return impl;
+}
+
+Status Engine::Impl::LoadParts(const model::ModelFolder& folder) {
+  const BatchLimits& limits = info_.limits;
+  ASSIGN_OR_RETURN(weights_, WeightSet::Open(folder.weight_files));
+  ASSIGN_OR_RETURN(model_, LoadModel(folder.traits, *weights_, limits.max_tokens, *backend_));
+  info_.weight_bytes = weights_->TakenBytes();
+  ASSIGN_OR_RETURN(head_, DenseHead::Load(folder.pipeline, folder.traits.hidden_size,
+                                          limits.max_sequences, *backend_));
+  return backend_->FinishLoading(limits.max_tokens, limits.max_sequences);
+}
+
+void Engine::Impl::Describe() {
+  info_.device = std::string(backend_->device());
+  info_.device_description = backend_->description();
+  info_.dtype = std::string(DtypeName(backend_->compute_dtype()));
+  info_.numerics_fingerprint =
+      fmt::format("bouquet {}, {}, {}", BOUQUET_VERSION, info_.dtype, backend_->numerics());
+  info_.steps_under_way = backend_->steps_under_way();
+}
+
+void Engine::Impl::MakeRing() {
+  forward_ = [this](const StepInputs& inputs) {
+    const TensorView hidden = model_->Forward(inputs, *backend_);
+    head_->Apply(hidden, inputs, *backend_);
+  };
+  for (int32_t i = 0; i < info_.steps_under_way; ++i) {
+    ring_.push_back(std::make_unique<StepSlot>(info_.limits, forward_));
+  }
+}
+
+// One token is enough to run every op once, and small enough not to show in the time to ready.
+Status Engine::Impl::WarmUp() {
+  Batch batch;
+  batch.Add({0}, {}, 0, {});
+  return Step(batch).Wait().status();
+}
+
+LazyTensor Engine::Impl::Step(const Batch& batch) {
+  if (Status invalid = ValidateBatch(batch, info_.limits); !invalid.ok()) {
+    return LazyTensor(std::move(invalid));
+  }
+  StepSlot& slot = *ring_[next_slot_];
+  next_slot_ = (next_slot_ + 1) % ring_.size();
+  slot.Fill(batch);
+  slot.Start(*backend_);
+  return LazyTensor(&slot);
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::Load(const model::ModelFolder& folder,
+                                             const EngineOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Impl> impl, Impl::Load(folder, options));
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+LazyTensor Engine::Step(const Batch& batch) { return impl_->Step(batch); }
+
+const EngineInfo& Engine::info() const { return impl_->info(); }
+
+}  // namespace bouquet::rose

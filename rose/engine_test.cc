@@ -1,0 +1,273 @@
+#include "rose/engine.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rose/golden_cases.h"
+#include "testing/random_model.h"
+
+namespace bouquet::rose {
+namespace {
+
+using ::bouquet::testing::RandomFamily;
+using ::bouquet::testing::RandomModelOptions;
+using ::bouquet::testing::RandomTensor;
+using ::bouquet::testing::RandomTensors;
+using ::bouquet::testing::ReadFile;
+using ::bouquet::testing::TemporaryFolder;
+using ::bouquet::testing::WriteFile;
+using ::bouquet::testing::WriteRandomModel;
+using ::bouquet::testing::WriteSafetensors;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using TensorMap = std::map<std::string, RandomTensor>;
+
+class EngineTest : public ::testing::Test {
+ protected:
+  std::filesystem::path path() const { return folder_.path() / "tiny"; }
+  std::filesystem::path weights_path() const { return path() / "model.safetensors"; }
+
+  std::unique_ptr<Engine> LoadModel(const RandomModelOptions& model) {
+    std::filesystem::remove_all(path());
+    WriteRandomModel(path(), model);
+    return LoadEngine(path(), {.max_step_tokens = 256});
+  }
+
+  /// What loading says when the tiny BERT's tensors were changed.
+  Status ErrorAfter(const std::function<void(TensorMap& tensors)>& change) {
+    WriteRandomModel(path(), {});
+    TensorMap tensors = RandomTensors({});
+    change(tensors);
+    WriteSafetensors(weights_path(), tensors, "F32");
+    return TryLoad({});
+  }
+
+  Status TryLoad(const EngineOptions& options) {
+    const Result<model::ModelFolder> folder = model::ModelFolder::Open(path());
+    EXPECT_TRUE(folder.ok()) << folder.status().ToString();
+    return Engine::Load(*folder, options).status();
+  }
+
+  std::vector<float> Row(Engine& engine, const std::vector<int32_t>& ids,
+                         const model::OutputSpec& output = {}) {
+    const GoldenCase one = {.ids = ids};
+    return RunStep(engine, {&one}, output).at(0);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(EngineTest, DescribesItself) {
+  const std::unique_ptr<Engine> engine = LoadModel({});
+  const EngineInfo& info = engine->info();
+  EXPECT_EQ(info.device, "cpu");
+  EXPECT_EQ(info.dtype, "float32");
+  EXPECT_THAT(info.numerics_fingerprint, HasSubstr("float32"));
+  EXPECT_EQ(info.limits.width, 72);
+  EXPECT_EQ(info.limits.vocabulary_rows, 300);
+  EXPECT_EQ(info.limits.max_tokens, 256);
+  EXPECT_EQ(info.steps_under_way, 1);
+  int64_t elements = 0;
+  for (const auto& [name, tensor] : RandomTensors({})) {
+    elements += static_cast<int64_t>(tensor.values.size());
+  }
+  EXPECT_EQ(info.weight_bytes, 4 * elements);
+}
+
+TEST_F(EngineTest, TakesAStepOfTheLongestInputByDefault) {
+  WriteRandomModel(path(), {});
+  EXPECT_EQ(LoadEngine(path(), {})->info().limits.max_tokens, 1024);
+}
+
+TEST_F(EngineTest, FilesOfEveryDtypePrefixAndNumberOfShardsGiveTheSameVectors) {
+  for (const RandomFamily family : {RandomFamily::kBert, RandomFamily::kQwen3Causal}) {
+    const std::vector<float> expected = Row(*LoadModel({.family = family}), {7, 8, 9});
+    const std::string prefix = family == RandomFamily::kBert ? "bert." : "model.";
+    const RandomModelOptions variants[] = {
+        {.family = family, .dtype = "F16"},
+        {.family = family, .dtype = "BF16"},
+        {.family = family, .shards = 3},
+        {.family = family, .prefix = prefix},
+        {.family = family, .prefix = prefix, .shards = 2, .harmless_extras = true},
+    };
+    for (const RandomModelOptions& variant : variants) {
+      EXPECT_EQ(Row(*LoadModel(variant), {7, 8, 9}), expected)
+          << variant.dtype << " " << variant.prefix << " " << variant.shards;
+    }
+  }
+}
+
+TEST_F(EngineTest, NamesAMissingTensor) {
+  const Status error = ErrorAfter(
+      [](TensorMap& tensors) { tensors.erase("encoder.layer.1.attention.self.key.bias"); });
+  EXPECT_EQ(error.code(), StatusCode::kNotFound);
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("encoder.layer.1.attention.self.key.bias"),
+                                     HasSubstr("[72]"), HasSubstr(weights_path().string())));
+}
+
+TEST_F(EngineTest, NamesTheWordEmbeddingWhenNoPrefixFits) {
+  const Status error = ErrorAfter([](TensorMap& tensors) {
+    tensors = {{"other.weight", {{1, 1}, {0}}}};
+  });
+  EXPECT_EQ(error.code(), StatusCode::kNotFound);
+  EXPECT_THAT(error.message(), HasSubstr("embeddings.word_embeddings.weight"));
+}
+
+TEST_F(EngineTest, NamesATensorOfAnotherShapeWithBothShapes) {
+  const Status error = ErrorAfter([](TensorMap& tensors) {
+    tensors["encoder.layer.0.output.dense.weight"].shape = {150, 72};
+  });
+  EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      error.message(),
+      AllOf(HasSubstr("encoder.layer.0.output.dense.weight"), HasSubstr(weights_path().string()),
+            HasSubstr("expected [72, 150]"), HasSubstr("found [150, 72]")));
+}
+
+TEST_F(EngineTest, NamesAnUnexpectedTensor) {
+  const Status error = ErrorAfter([](TensorMap& tensors) {
+    tensors["encoder.layer.2.output.dense.bias"] = {{72}, std::vector<float>(72)};
+  });
+  EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("encoder.layer.2.output.dense.bias"),
+                                     HasSubstr(weights_path().string())));
+}
+
+TEST_F(EngineTest, ADenseModuleNamesItsTensorsToo) {
+  WriteRandomModel(path(), {.dense_out_features = 16});
+  const std::filesystem::path dense = path() / "2_Dense/model.safetensors";
+  WriteSafetensors(dense, {{"linear.weight", {{16, 71}, std::vector<float>(16 * 71)}}}, "F32");
+  EXPECT_THAT(TryLoad({}).message(),
+              AllOf(HasSubstr("expected [16, 72], found [16, 71]"), HasSubstr(dense.string())));
+  WriteSafetensors(dense, {{"linear.weight", {{16, 72}, std::vector<float>(16 * 72)}}}, "F32");
+  EXPECT_THAT(TryLoad({}).message(), HasSubstr("tensor is missing: linear.bias"));
+}
+
+TEST_F(EngineTest, RefusesDamagedWeights) {
+  WriteRandomModel(path(), {});
+  const std::string whole = ReadFile(weights_path());
+  std::string long_header = whole;
+  long_header[4] = 1;
+  for (const std::string& damaged : {whole.substr(0, whole.size() / 2), whole.substr(0, 4),
+                                     whole + "x", long_header, std::string(100, '\xff')}) {
+    WriteFile(weights_path(), damaged);
+    EXPECT_EQ(TryLoad({}).code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(TryLoad({}).message(), HasSubstr(weights_path().string()));
+  }
+}
+
+TEST_F(EngineTest, RefusesOptionsThatDoNotExist) {
+  WriteRandomModel(path(), {});
+  EXPECT_THAT(TryLoad({.dtype = "int4"}).message(), HasSubstr("not int4"));
+  EXPECT_FALSE(TryLoad({.device = "tpu"}).ok());
+  EXPECT_FALSE(TryLoad({.threads = -1}).ok());
+  EXPECT_THAT(TryLoad({.max_step_tokens = -5}).message(), HasSubstr("not -5"));
+  EXPECT_THAT(TryLoad({.max_step_sequences = 0}).message(), HasSubstr("not 0"));
+}
+
+TEST_F(EngineTest, ABatchThatBreaksALimitIsRefusedAndTheNextOneServed) {
+  const std::unique_ptr<Engine> engine = LoadModel({});
+  const std::vector<float> expected = Row(*engine, {5, 6});
+  Batch batch;
+  batch.Add({300}, {}, 0, {});
+  LazyTensor refused = engine->Step(batch);
+  EXPECT_TRUE(refused.IsReady());
+  EXPECT_EQ(refused.Wait().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Row(*engine, {5, 6}), expected);
+}
+
+TEST_F(EngineTest, TheBatchMayChangeAsSoonAsStepReturns) {
+  const std::unique_ptr<Engine> engine = LoadModel({});
+  const std::vector<float> expected = Row(*engine, {5, 6, 7});
+  Batch batch;
+  batch.Add({5, 6, 7}, {}, 0, {});
+  LazyTensor step = engine->Step(batch);
+  batch.Clear();
+  batch.Add({1, 1, 1}, {}, 0, {});
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok());
+  const auto* row = reinterpret_cast<const float*>(result->blocks[0].data.data());
+  EXPECT_EQ(std::vector<float>(row, row + 72), expected);
+}
+
+TEST_F(EngineTest, EachRowHasItsOwnDimensionsAndNorm) {
+  const std::unique_ptr<Engine> engine = LoadModel({.normalize = false});
+  const std::vector<float> full = Row(*engine, {5, 6, 7}, {.normalize = false});
+  Batch batch;
+  batch.Add({5, 6, 7}, {}, 0, {.dimensions = 10, .normalize = true});
+  batch.Add({5, 6, 7}, {}, 0, {.dimensions = 0, .normalize = false});
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->blocks.size(), 1U);
+  const model::RowBlock& block = result->blocks[0];
+  EXPECT_EQ(block.width, 72U);
+  EXPECT_THAT(block.offsets, ElementsAre(0U, 1U, 2U));
+  EXPECT_EQ(block.data.size(), 2 * 72 * sizeof(float));
+  const auto* rows = reinterpret_cast<const float*>(block.data.data());
+  double norm = 0;
+  for (size_t i = 0; i < 10; ++i) {
+    norm += double{full[i]} * full[i];
+  }
+  for (size_t i = 0; i < 10; ++i) {
+    EXPECT_NEAR(rows[i], full[i] / std::sqrt(norm), 1e-5);
+  }
+  EXPECT_NEAR(rows[72], full[0], 1e-5);
+}
+
+TEST_F(EngineTest, ANonFiniteWeightFailsOnlyTheSequencesThatMeetIt) {
+  WriteRandomModel(path(), {});
+  TensorMap tensors = RandomTensors({});
+  tensors["embeddings.word_embeddings.weight"].values[42 * 72 + 3] =
+      std::numeric_limits<float>::quiet_NaN();
+  tensors["embeddings.word_embeddings.weight"].values[43 * 72] =
+      std::numeric_limits<float>::infinity();
+  WriteSafetensors(weights_path(), tensors, "F32");
+  const std::unique_ptr<Engine> engine = LoadEngine(path(), {});
+  Batch batch;
+  batch.Add({5, 6}, {}, 0, {});
+  batch.Add({5, 42, 6}, {}, 0, {});
+  batch.Add({43}, {}, 0, {});
+  batch.Add({5, 6}, {}, 0, {});
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(result->statuses, ElementsAre(RowStatus::kOk, RowStatus::kNotFinite,
+                                            RowStatus::kNotFinite, RowStatus::kOk));
+  const auto* rows = reinterpret_cast<const float*>(result->blocks[0].data.data());
+  for (size_t i = 0; i < 72; ++i) {
+    EXPECT_TRUE(std::isfinite(rows[i]));
+    EXPECT_FLOAT_EQ(rows[i], rows[3 * 72 + i]);
+  }
+}
+
+TEST_F(EngineTest, ACausalModelIgnoresLaterTokens) {
+  const std::unique_ptr<Engine> causal =
+      LoadModel({.family = RandomFamily::kQwen3Causal, .pooling_modes = {"cls"}});
+  EXPECT_LE(CosineDistance(Row(*causal, {5, 6, 7}), Row(*causal, {5, 90, 91, 92})), 1e-6);
+  const std::unique_ptr<Engine> bidirectional =
+      LoadModel({.family = RandomFamily::kQwen3Bidirectional, .pooling_modes = {"cls"}});
+  EXPECT_GT(CosineDistance(Row(*bidirectional, {5, 6, 7}), Row(*bidirectional, {5, 90, 91, 92})),
+            1e-4);
+}
+
+TEST_F(EngineTest, ServesItsLargestStep) {
+  const std::unique_ptr<Engine> engine = LoadModel({.family = RandomFamily::kQwen3Causal});
+  Batch batch;
+  for (int i = 0; i < 256; ++i) {
+    batch.Add({i}, {}, 0, {});
+  }
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->statuses.size(), 256U);
+  EXPECT_EQ(Row(*engine, std::vector<int32_t>(256, 9)).size(), 40U);
+}
+
+}  // namespace
+}  // namespace bouquet::rose

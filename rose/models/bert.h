@@ -1,0 +1,12 @@
+#pragma once
+
+#include "rose/models/model.h"
+
+namespace bouquet::rose {
+
+/// BERT (Devlin et al. 2018): learned absolute positions and token types, LayerNorm after each
+/// block, bidirectional attention, GELU. Error: as LoadModel.
+Result<std::unique_ptr<Model>> LoadBert(const model::Traits& traits, WeightSet& weights,
+                                        int32_t max_tokens, Backend& backend);
+
+}  // namespace bouquet::rose

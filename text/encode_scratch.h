@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/unicode/normalization.h"
+
+namespace bouquet::text {
+
+/// Buffers of one caller, reused from call to call: after a text of each length no further one
+/// allocates. One per thread. What one call does, and which field each stage fills:
+///   1 TextPipeline joins prompt and text                              joined
+///   2 added tokens are found in the raw text; the rest goes on        (views)
+///   3 the normalizer's stages write to two buffers by turns           normalized, spare, unicode
+///   4 normalized added tokens are found; the rest goes on             (views)
+///   5 the pre-tokenizer's stages cut it                               pieces, spare_pieces
+///   6 the model turns each piece into ids; TextPipeline frames them   ids, second_ids, prompt_ids
+class EncodeScratch {
+ public:
+  std::string joined;
+  std::string normalized;
+  std::string spare;
+  unicode::NormalizationScratch unicode;
+  std::vector<std::string_view> pieces;
+  std::vector<std::string_view> spare_pieces;
+  std::vector<int32_t> ids;
+  std::vector<int32_t> second_ids;
+  std::vector<int32_t> prompt_ids;
+};
+
+}  // namespace bouquet::text

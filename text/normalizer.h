@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/encode_scratch.h"
+
+namespace bouquet::text {
+
+/// One step of a normalizer as tokenizer.json states it; only the fields of its kind count.
+struct NormalizerStage {
+  enum class Kind : uint8_t {
+    kBert,
+    kLowercase,
+    kStripAccents,
+    kNfc,
+    kNfd,
+    kNfkc,
+    kNfkd,
+    kNmt,
+    kReplace,
+    kStrip,
+    kPrepend,
+  };
+  Kind kind = Kind::kLowercase;
+  bool clean_text = false;            // kBert: drop control characters, make whitespace ' '
+  bool handle_chinese_chars = false;  // kBert: put ' ' around CJK ideographs
+  bool strip_accents = false;         // kBert: decompose, drop nonspacing marks
+  bool lowercase = false;             // kBert
+  bool strip_left = false;            // kStrip
+  bool strip_right = false;           // kStrip
+  std::string pattern;                // kReplace: literal, not empty
+  std::string content;                // kReplace, kPrepend
+};
+
+/// Text → normalized text, by stages run one after another. Equal to the reference on every valid
+/// UTF-8 text. Immutable. Thread: any, each with its own scratch.
+class Normalizer {
+ public:
+  explicit Normalizer(std::vector<NormalizerStage> stages = {}) : stages_(std::move(stages)) {}
+
+  /// The result lies in the scratch (or is `text` itself) and holds until the next call with it.
+  std::string_view Normalize(std::string_view text, EncodeScratch& scratch) const;
+
+  const std::vector<NormalizerStage>& stages() const { return stages_; }
+
+ private:
+  std::vector<NormalizerStage> stages_;
+};
+
+}  // namespace bouquet::text

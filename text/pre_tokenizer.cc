@@ -1,0 +1,205 @@
+#include "text/pre_tokenizer.h"
+
+#include <array>
+#include <utility>
+
+#include "text/unicode/properties.h"
+#include "text/unicode/utf8.h"
+
+namespace bouquet::text {
+namespace {
+
+using Kind = PreTokenizerStage::Kind;
+using Pieces = std::vector<std::string_view>;
+
+/// Cuts one text at matches according to a behaviour. Fed with segments, which are consecutive and
+/// cover the text.
+class Splitter {
+ public:
+  Splitter(SplitBehavior behavior, Pieces& out) : behavior_(behavior), out_(out) {}
+
+  void Add(std::string_view segment, bool is_match) {
+    const bool was_match = previous_match_;
+    previous_match_ = is_match;
+    switch (behavior_) {
+      case SplitBehavior::kRemoved:
+        if (!is_match) {
+          out_.push_back(segment);
+        }
+        return;
+      case SplitBehavior::kIsolated: out_.push_back(segment); return;
+      case SplitBehavior::kContiguous: Put(segment, is_match == was_match); return;
+      case SplitBehavior::kMergedWithPrevious: Put(segment, is_match && !was_match); return;
+      case SplitBehavior::kMergedWithNext:
+        // A match joins what follows it, unless that is a match too.
+        Put(segment, was_match && !is_match);
+        return;
+    }
+  }
+
+ private:
+  void Put(std::string_view segment, bool join) {
+    if (join && started_) {
+      out_.back() = {out_.back().data(), out_.back().size() + segment.size()};
+    } else {
+      out_.push_back(segment);
+    }
+    started_ = true;
+  }
+
+  SplitBehavior behavior_;
+  Pieces& out_;
+  bool previous_match_ = false;
+  bool started_ = false;
+};
+
+/// Segments at every code point with one of the properties.
+void SplitByProperty(std::string_view text, uint16_t properties, SplitBehavior behavior,
+                     Pieces& out) {
+  Splitter splitter(behavior, out);
+  size_t done = 0;
+  for (size_t i = 0; i < text.size();) {
+    const auto [c, num_bytes] = unicode::Decode(text.substr(i));
+    if (unicode::Has(c, properties)) {
+      if (done < i) {
+        splitter.Add(text.substr(done, i - done), false);
+      }
+      splitter.Add(text.substr(i, num_bytes), true);
+      done = i + num_bytes;
+    }
+    i += num_bytes;
+  }
+  if (done < text.size()) {
+    splitter.Add(text.substr(done), false);
+  }
+}
+
+void SplitByPattern(const PreTokenizerStage& stage, std::string_view text, Pieces& out) {
+  Splitter splitter(stage.behavior, out);
+  size_t done = 0;
+  for (size_t found = text.find(stage.pattern); found != std::string_view::npos;
+       found = text.find(stage.pattern, done)) {
+    if (done < found) {
+      splitter.Add(text.substr(done, found - done), stage.invert);
+    }
+    splitter.Add(text.substr(found, stage.pattern.size()), !stage.invert);
+    done = found + stage.pattern.size();
+  }
+  if (done < text.size()) {
+    splitter.Add(text.substr(done), stage.invert);
+  }
+}
+
+/// Runs of word characters, runs of others, whitespace left out.
+void SplitWords(std::string_view text, Pieces& out) {
+  enum class Class : uint8_t { kSpace, kWord, kOther };
+  Class current = Class::kSpace;
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size();) {
+    Class next = Class::kSpace;  // also after the end
+    size_t num_bytes = 1;
+    if (i < text.size()) {
+      const unicode::CodePoint decoded = unicode::Decode(text.substr(i));
+      num_bytes = decoded.num_bytes;
+      const uint16_t properties = unicode::Properties(decoded.value);
+      next = (properties & unicode::kWord) != 0         ? Class::kWord
+             : (properties & unicode::kWhitespace) != 0 ? Class::kSpace
+                                                        : Class::kOther;
+    }
+    if (next != current) {
+      if (current != Class::kSpace) {
+        out.push_back(text.substr(begin, i - begin));
+      }
+      begin = i;
+      current = next;
+    }
+    i += num_bytes;
+  }
+}
+
+// How BERT's pre-tokenizer takes a byte. Not ASCII: the code point decides.
+enum class ByteClass : uint8_t { kWord, kSpace, kPunctuation, kNotAscii };
+
+constexpr std::array<ByteClass, 256> MakeByteClasses() {
+  std::array<ByteClass, 256> classes{};
+  for (unsigned c = 0; c < 256; ++c) {
+    const bool is_alphanumeric =
+        (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    classes[c] = c >= 0x80                                 ? ByteClass::kNotAscii
+                 : c == ' ' || (c >= 9 && c <= 13)         ? ByteClass::kSpace
+                 : c > ' ' && c < 0x7F && !is_alphanumeric ? ByteClass::kPunctuation
+                                                           : ByteClass::kWord;
+  }
+  return classes;
+}
+constexpr std::array<ByteClass, 256> kByteClasses = MakeByteClasses();
+
+/// SplitByProperty by whitespace, removed, then by punctuation, isolated, in one pass.
+void SplitAsBert(std::string_view text, Pieces& out) {
+  size_t begin = 0;  // of the word in hand
+  size_t i = 0;
+  while (i < text.size()) {
+    ByteClass byte_class = kByteClasses[static_cast<unsigned char>(text[i])];
+    size_t num_bytes = 1;
+    if (byte_class == ByteClass::kNotAscii) {
+      const unicode::CodePoint decoded = unicode::Decode(text.substr(i));
+      num_bytes = decoded.num_bytes;
+      const uint16_t properties = unicode::Properties(decoded.value);
+      byte_class = (properties & unicode::kWhitespace) != 0    ? ByteClass::kSpace
+                   : (properties & unicode::kPunctuation) != 0 ? ByteClass::kPunctuation
+                                                               : ByteClass::kWord;
+    }
+    if (byte_class == ByteClass::kWord) {
+      i += num_bytes;
+      continue;
+    }
+    if (begin < i) {
+      out.push_back(text.substr(begin, i - begin));
+    }
+    if (byte_class == ByteClass::kPunctuation) {
+      out.push_back(text.substr(i, num_bytes));
+    }
+    i += num_bytes;
+    begin = i;
+  }
+  if (begin < text.size()) {
+    out.push_back(text.substr(begin));
+  }
+}
+
+void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out) {
+  switch (stage.kind) {
+    case Kind::kBert: SplitAsBert(text, out); break;
+    case Kind::kWhitespace: SplitWords(text, out); break;
+    case Kind::kWhitespaceSplit:
+      SplitByProperty(text, unicode::kWhitespace, SplitBehavior::kRemoved, out);
+      break;
+    case Kind::kPunctuation:
+      SplitByProperty(text, unicode::kPunctuation, stage.behavior, out);
+      break;
+    case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
+    case Kind::kPattern: SplitByPattern(stage, text, out); break;
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
+                                                         EncodeScratch& scratch) const {
+  Pieces* in = &scratch.spare_pieces;
+  Pieces* out = &scratch.pieces;
+  in->clear();
+  if (!text.empty()) {
+    in->push_back(text);
+  }
+  for (const PreTokenizerStage& stage : stages_) {
+    out->clear();
+    for (const std::string_view piece : *in) {
+      RunStage(stage, piece, *out);
+    }
+    std::swap(in, out);
+  }
+  return *in;
+}
+
+}  // namespace bouquet::text

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/encode_scratch.h"
+
+namespace bouquet::text {
+
+/// What happens to a delimiter that splits: the names are tokenizer.json's "behavior".
+enum class SplitBehavior : uint8_t {
+  kRemoved,
+  kIsolated,
+  kContiguous,
+  kMergedWithPrevious,
+  kMergedWithNext,
+};
+
+/// One step of a pre-tokenizer as tokenizer.json states it; only the fields of its kind count.
+struct PreTokenizerStage {
+  enum class Kind : uint8_t {
+    kBert,             // split at whitespace; punctuation alone
+    kWhitespace,       // runs of word characters, and runs of what is neither word nor space
+    kWhitespaceSplit,  // split at whitespace
+    kPunctuation,
+    kDigits,   // numeric characters alone (kIsolated) or in runs (kContiguous)
+    kPattern,  // a literal string: "Split", "CharDelimiterSplit"
+  };
+  Kind kind = Kind::kBert;
+  SplitBehavior behavior = SplitBehavior::kIsolated;  // kPunctuation, kDigits, kPattern
+  std::string pattern;                                // kPattern: not empty
+  bool invert = false;                                // kPattern: the pattern is what is kept
+};
+
+/// Normalized text → the pieces that the model sees one at a time, by stages run one after another.
+/// Immutable. Thread: any, each with its own scratch.
+class PreTokenizer {
+ public:
+  explicit PreTokenizer(std::vector<PreTokenizerStage> stages = {}) : stages_(std::move(stages)) {}
+
+  /// The pieces, none empty, point into `text`; they lie in the scratch until the next call.
+  const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const;
+
+ private:
+  std::vector<PreTokenizerStage> stages_;
+};
+
+}  // namespace bouquet::text

@@ -1,0 +1,352 @@
+#include "text/stage_parser.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "text/vocabulary.h"
+
+namespace bouquet::text {
+namespace {
+
+using simdjson::dom::element;
+
+constexpr size_t kMaxStages = 64;
+
+Status NotServed(const JsonObject& stage, std::string_view what, std::string_view kind) {
+  return Unimplemented(fmt::format("{}: {} is not served: {}", stage.where(), what, kind), "type");
+}
+
+/// Calls `on_stage(kind, object)` for each stage under `key` of `root`, Sequences laid flat in
+/// order. `list_key` is where a Sequence keeps its parts.
+template <class OnStage>
+Status ForEachStage(const JsonObject& stage, std::string_view list_key, OnStage on_stage) {
+  ASSIGN_OR_RETURN(const std::string kind, stage.RequiredString("type"));
+  if (kind != "Sequence") {
+    return on_stage(kind, stage);
+  }
+  simdjson::dom::array parts;
+  const std::optional<element> list = stage.Element(list_key);
+  if (!list || list->get_array().get(parts) != simdjson::SUCCESS) {
+    return InvalidArgument(fmt::format("{}: \"{}\" must be an array", stage.where(), list_key),
+                           std::string(list_key));
+  }
+  for (const element part : parts) {
+    ASSIGN_OR_RETURN(const JsonObject inner,
+                     JsonObject::From(part, fmt::format("{}: \"{}\"", stage.where(), list_key)));
+    RETURN_IF_ERROR(ForEachStage(inner, list_key, on_stage));
+  }
+  return {};
+}
+
+Status CheckStageCount(const JsonObject& root, std::string_view key, size_t count) {
+  if (count > kMaxStages) {
+    return InvalidArgument(fmt::format("{}: \"{}\" has too many stages: {}, limit {}", root.where(),
+                                       key, count, kMaxStages),
+                           std::string(key));
+  }
+  return {};
+}
+
+/// {"String": "…"} as its string, which must not be empty; {"Regex": …} is refused.
+Result<std::string> ParseLiteralPattern(const JsonObject& stage, std::string_view what) {
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> pattern, stage.Object("pattern"));
+  if (!pattern) {
+    return InvalidArgument(fmt::format("{}: \"pattern\" is missing", stage.where()), "pattern");
+  }
+  if (pattern->Has("Regex")) {
+    return NotServed(stage, what, "with a Regex pattern");
+  }
+  ASSIGN_OR_RETURN(std::string text, pattern->RequiredString("String"));
+  if (text.empty()) {
+    return NotServed(stage, what, "with an empty pattern");
+  }
+  return text;
+}
+
+Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const JsonObject& json) {
+  using Kind = NormalizerStage::Kind;
+  constexpr std::pair<std::string_view, Kind> kBare[] = {
+      {"Lowercase", Kind::kLowercase},
+      {"StripAccents", Kind::kStripAccents},
+      {"NFC", Kind::kNfc},
+      {"NFD", Kind::kNfd},
+      {"NFKC", Kind::kNfkc},
+      {"NFKD", Kind::kNfkd},
+      {"Nmt", Kind::kNmt},
+  };
+  NormalizerStage stage;
+  for (const auto& [name, kind] : kBare) {
+    if (type == name) {
+      stage.kind = kind;
+      return stage;
+    }
+  }
+  if (type == "BertNormalizer") {
+    stage.kind = Kind::kBert;
+    ASSIGN_OR_RETURN(stage.clean_text, RequiredBool(json, "clean_text"));
+    ASSIGN_OR_RETURN(stage.handle_chinese_chars, RequiredBool(json, "handle_chinese_chars"));
+    ASSIGN_OR_RETURN(stage.lowercase, RequiredBool(json, "lowercase"));
+    ASSIGN_OR_RETURN(const std::optional<bool> strip_accents, json.Bool("strip_accents"));
+    stage.strip_accents = strip_accents.value_or(stage.lowercase);
+  } else if (type == "Replace") {
+    stage.kind = Kind::kReplace;
+    ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "normalizer Replace"));
+    ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
+  } else if (type == "Strip") {
+    stage.kind = Kind::kStrip;
+    ASSIGN_OR_RETURN(stage.strip_left, RequiredBool(json, "strip_left"));
+    ASSIGN_OR_RETURN(stage.strip_right, RequiredBool(json, "strip_right"));
+  } else if (type == "Prepend") {
+    stage.kind = Kind::kPrepend;
+    ASSIGN_OR_RETURN(stage.content, json.RequiredString("prepend"));
+  } else {
+    return NotServed(json, "normalizer", type);
+  }
+  return stage;
+}
+
+Result<SplitBehavior> ParseBehavior(const JsonObject& json, std::string_view otherwise) {
+  constexpr std::pair<std::string_view, SplitBehavior> kBehaviors[] = {
+      {"Removed", SplitBehavior::kRemoved},
+      {"Isolated", SplitBehavior::kIsolated},
+      {"Contiguous", SplitBehavior::kContiguous},
+      {"MergedWithPrevious", SplitBehavior::kMergedWithPrevious},
+      {"MergedWithNext", SplitBehavior::kMergedWithNext},
+  };
+  ASSIGN_OR_RETURN(const std::optional<std::string> stated, json.String("behavior"));
+  const std::string name = stated.value_or(std::string(otherwise));
+  for (const auto& [known, behavior] : kBehaviors) {
+    if (name == known) {
+      return behavior;
+    }
+  }
+  return InvalidArgument(
+      fmt::format("{}: \"behavior\" must be Removed, Isolated, Contiguous, MergedWithPrevious or "
+                  "MergedWithNext, not \"{}\"",
+                  json.where(), name),
+      "behavior");
+}
+
+Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const JsonObject& json) {
+  using Kind = PreTokenizerStage::Kind;
+  PreTokenizerStage stage;
+  if (type == "BertPreTokenizer") {
+    stage.kind = Kind::kBert;
+  } else if (type == "Whitespace") {
+    stage.kind = Kind::kWhitespace;
+  } else if (type == "WhitespaceSplit") {
+    stage.kind = Kind::kWhitespaceSplit;
+  } else if (type == "Punctuation") {
+    stage.kind = Kind::kPunctuation;
+    ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, "Isolated"));
+  } else if (type == "Digits") {
+    stage.kind = Kind::kDigits;
+    ASSIGN_OR_RETURN(const bool individual, RequiredBool(json, "individual_digits"));
+    stage.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
+  } else if (type == "Split") {
+    stage.kind = Kind::kPattern;
+    ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "pre-tokenizer Split"));
+    ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, ""));
+    ASSIGN_OR_RETURN(stage.invert, RequiredBool(json, "invert"));
+  } else if (type == "CharDelimiterSplit") {
+    stage.kind = Kind::kPattern;
+    stage.behavior = SplitBehavior::kRemoved;
+    ASSIGN_OR_RETURN(stage.pattern, json.RequiredString("delimiter"));
+    if (stage.pattern.empty()) {
+      return InvalidArgument(fmt::format("{}: \"delimiter\" must not be empty", json.where()),
+                             "delimiter");
+    }
+  } else {
+    return NotServed(json, "pre-tokenizer", type);
+  }
+  return stage;
+}
+
+// ["[SEP]", 102] of BertProcessing and RobertaProcessing.
+Result<int32_t> ParseTokenPair(const JsonObject& json, std::string_view key) {
+  const std::optional<element> pair = json.Element(key);
+  int64_t id = 0;
+  if (!pair || pair->at(1).get_int64().get(id) != simdjson::SUCCESS || id < 0 ||
+      id >= Vocabulary::kMaxTokens) {
+    return InvalidArgument(
+        fmt::format("{}: \"{}\" must be a pair of token and id", json.where(), key),
+        std::string(key));
+  }
+  return static_cast<int32_t>(id);
+}
+
+/// The ids that a template's special token stands for.
+Result<std::vector<int32_t>> SpecialTokenIds(const JsonObject& json, const std::string& name) {
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> tokens, json.Object("special_tokens"));
+  simdjson::dom::array values;
+  if (!tokens ||
+      tokens->object().at_key(name)["ids"].get_array().get(values) != simdjson::SUCCESS) {
+    return InvalidArgument(
+        fmt::format("{}: \"special_tokens\" has no ids for \"{}\"", json.where(), name),
+        "special_tokens");
+  }
+  constexpr size_t kMaxIds = 16;
+  std::vector<int32_t> ids;
+  for (const element value : values) {
+    int64_t id = 0;
+    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id >= Vocabulary::kMaxTokens ||
+        ids.size() == kMaxIds) {
+      return InvalidArgument(fmt::format("{}: \"special_tokens\": \"{}\" must have at most {} ids "
+                                         "in 0..{}",
+                                         json.where(), name, kMaxIds, Vocabulary::kMaxTokens - 1),
+                             "special_tokens");
+    }
+    ids.push_back(static_cast<int32_t>(id));
+  }
+  return ids;
+}
+
+Result<SequenceTemplate::Part> ParseTemplatePart(const JsonObject& json, const JsonObject& part) {
+  using Kind = SequenceTemplate::Part::Kind;
+  SequenceTemplate::Part parsed;
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> special, part.Object("SpecialToken"));
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> sequence, part.Object("Sequence"));
+  if (special.has_value() == sequence.has_value()) {
+    return InvalidArgument(
+        fmt::format("{}: must have one of \"SpecialToken\" and \"Sequence\"", part.where()));
+  }
+  const JsonObject& content = special ? *special : *sequence;
+  ASSIGN_OR_RETURN(const std::string name, content.RequiredString("id"));
+  ASSIGN_OR_RETURN(const int64_t type_id, content.RequiredInteger("type_id", 0, 255));
+  parsed.type_id = static_cast<uint8_t>(type_id);
+  if (special) {
+    ASSIGN_OR_RETURN(parsed.ids, SpecialTokenIds(json, name));
+    return parsed;
+  }
+  if (name != "A" && name != "B") {
+    return InvalidArgument(
+        fmt::format("{}: \"id\" must be \"A\" or \"B\", not \"{}\"", content.where(), name), "id");
+  }
+  parsed.kind = name == "A" ? Kind::kFirst : Kind::kSecond;
+  return parsed;
+}
+
+Result<SequenceTemplate> ParseTemplate(const JsonObject& json, std::string_view key) {
+  using Kind = SequenceTemplate::Part::Kind;
+  constexpr size_t kMaxParts = 64;
+  simdjson::dom::array parts;
+  const std::optional<element> list = json.Element(key);
+  if (!list || list->get_array().get(parts) != simdjson::SUCCESS || parts.size() > kMaxParts) {
+    return InvalidArgument(fmt::format("{}: \"{}\" must be an array of at most {} parts",
+                                       json.where(), key, kMaxParts),
+                           std::string(key));
+  }
+  SequenceTemplate result;
+  for (const element value : parts) {
+    ASSIGN_OR_RETURN(const JsonObject part,
+                     JsonObject::From(value, fmt::format("{}: \"{}\"", json.where(), key)));
+    ASSIGN_OR_RETURN(SequenceTemplate::Part parsed, ParseTemplatePart(json, part));
+    if (parsed.kind == Kind::kFirst) {
+      result.bare_first_type = parsed.type_id;
+    } else if (parsed.kind == Kind::kSecond) {
+      result.bare_second_type = parsed.type_id;
+    }
+    result.parts.push_back(std::move(parsed));
+  }
+  return result;
+}
+
+size_t CountParts(const SequenceTemplate& sequence, SequenceTemplate::Part::Kind kind) {
+  size_t count = 0;
+  for (const SequenceTemplate::Part& part : sequence.parts) {
+    count += part.kind == kind;
+  }
+  return count;
+}
+
+Result<PostProcessor> ParseTemplateProcessing(const JsonObject& json) {
+  using Kind = SequenceTemplate::Part::Kind;
+  PostProcessor processor;
+  ASSIGN_OR_RETURN(processor.single, ParseTemplate(json, "single"));
+  if (CountParts(processor.single, Kind::kFirst) != 1 ||
+      CountParts(processor.single, Kind::kSecond) != 0) {
+    return InvalidArgument(
+        fmt::format("{}: \"single\" must have the sequence A once and no B", json.where()),
+        "single");
+  }
+  ASSIGN_OR_RETURN(SequenceTemplate pair, ParseTemplate(json, "pair"));
+  if (CountParts(pair, Kind::kFirst) == 1 && CountParts(pair, Kind::kSecond) == 1) {
+    processor.pair = std::move(pair);
+  }
+  return processor;
+}
+
+}  // namespace
+
+Result<bool> RequiredBool(const JsonObject& object, std::string_view key) {
+  ASSIGN_OR_RETURN(const std::optional<bool> value, object.Bool(key));
+  if (!value) {
+    return InvalidArgument(fmt::format("{}: \"{}\" is missing", object.where(), key),
+                           std::string(key));
+  }
+  return *value;
+}
+
+Result<std::vector<NormalizerStage>> ParseNormalizer(const JsonObject& root) {
+  std::vector<NormalizerStage> stages;
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("normalizer"));
+  if (part) {
+    RETURN_IF_ERROR(ForEachStage(
+        *part, "normalizers", [&](const std::string& type, const JsonObject& json) -> Status {
+          ASSIGN_OR_RETURN(NormalizerStage stage, ParseNormalizerStage(type, json));
+          stages.push_back(std::move(stage));
+          return CheckStageCount(root, "normalizer", stages.size());
+        }));
+  }
+  return stages;
+}
+
+Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root) {
+  std::vector<PreTokenizerStage> stages;
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("pre_tokenizer"));
+  if (part) {
+    RETURN_IF_ERROR(ForEachStage(
+        *part, "pretokenizers", [&](const std::string& type, const JsonObject& json) -> Status {
+          ASSIGN_OR_RETURN(PreTokenizerStage stage, ParsePreTokenizerStage(type, json));
+          stages.push_back(std::move(stage));
+          return CheckStageCount(root, "pre_tokenizer", stages.size());
+        }));
+  }
+  return stages;
+}
+
+Result<PostProcessor> ParsePostProcessor(const JsonObject& root) {
+  PostProcessor processor = PlainPostProcessor();
+  bool frames = false;  // a stage that adds tokens was seen
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("post_processor"));
+  if (!part) {
+    return processor;
+  }
+  RETURN_IF_ERROR(ForEachStage(
+      *part, "processors", [&](const std::string& type, const JsonObject& json) -> Status {
+        if (type == "ByteLevel") {  // moves offsets only
+          return {};
+        }
+        if (frames) {
+          return NotServed(json, "a second post-processor that adds tokens", type);
+        }
+        frames = true;
+        if (type == "TemplateProcessing") {
+          ASSIGN_OR_RETURN(processor, ParseTemplateProcessing(json));
+          return {};
+        }
+        if (type != "BertProcessing" && type != "RobertaProcessing") {
+          return NotServed(json, "post-processor", type);
+        }
+        ASSIGN_OR_RETURN(const int32_t cls, ParseTokenPair(json, "cls"));
+        ASSIGN_OR_RETURN(const int32_t sep, ParseTokenPair(json, "sep"));
+        processor =
+            type == "BertProcessing" ? BertPostProcessor(cls, sep) : RobertaPostProcessor(cls, sep);
+        return {};
+      }));
+  return processor;
+}
+
+}  // namespace bouquet::text

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Writes what documents say about measurements, from the committed files in bench/results.
+
+  docs.py --write    replaces what stands between the markers
+  docs.py --check    exit code 1 when a document does not say what the newest results say (the test `docs_are_current`)
+
+A place in a document is marked by two comments, `<!-- measured: NAME -->` and `<!-- end -->`. Each NAME is a function
+below; it takes the newest result file that holds its item.
+"""
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md", "docs/performance.md")
+PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+NOTHING = "Not measured yet: `./dev bench` writes a result file.\n"
+
+
+def newest(results, item):
+    holders = [result for result in results if item in result]
+    return holders[-1] if holders else None
+
+
+def source_line(result):
+    machine = result["machine"]
+    isa = "AVX-512" if "avx512f" in machine["flags"] else "AVX2" if "avx2" in machine["flags"] else "no AVX2"
+    if "avx512_bf16" in machine["flags"]:
+        isa += " with BF16"
+    return (f"{result['model']}, {result['dtype']}; {machine['cpu']}, {machine['cores']} cores, {isa}; "
+            f"{result['date']}, commit {result['commit'][:12]}, `{result['command']}`.\n")
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+
+
+def latency(result):
+    runs = result["engine"]
+    header = ["one sequence, median ms"] + [f"{row['tokens']} tokens" for row in runs[0]["latency"]]
+    rows = []
+    for run in runs:
+        threads = f"{run['threads']} thread" + ("s" if run["threads"] > 1 else "")
+        rows.append([f"Bouquet, {threads}"] + [f"{row['bouquet_ms']:.2f}" for row in run["latency"]])
+        rows.append([f"{result['peer']}, {threads}"] + [f"{row['peer_ms']:.2f}" for row in run["latency"]])
+        rows.append(["**times as fast**"] + [f"**{row['ratio']:.2f}**" for row in run["latency"]])
+    return table(header, rows)
+
+
+def throughput(result):
+    rows = [[load["load"], run["threads"], f"{load['bouquet_per_s']:.1f}", f"{load['peer_per_s']:.1f}",
+             f"**{load['ratio']:.2f}**"] for run in result["engine"] for load in run["throughput"]]
+    return table(["sequences a second", "threads", "Bouquet", result["peer"], "times as fast"], rows)
+
+
+def engine(result):
+    return latency(result) + "\n" + throughput(result) + "\n" + source_line(result)
+
+
+def http(result):
+    rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['p99_ms']:.2f}",
+             f"{row['of_engine_rate']:.2f}"] for row in result["http"]["rows"]]
+    facts = result["http"]
+    return (table(["connections", "requests a second", "p50 ms", "p99 ms", "share of the engine's own rate"], rows)
+            + f"\nOne short text a request, client on the same cores. The engine alone: {facts['engine_per_s']:.0f} a "
+              f"second in full batches, {facts['engine_one_ms']:.2f} ms for one.\n" + source_line(result))
+
+
+def gateway(result):
+    rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['echo_per_s']:.0f}",
+             f"**{row['ratio']:.2f}**"] for row in result["gateway"]]
+    return (table(["connections", "requests a second", "p50 ms", "bare Beast echo, a second", "ratio"], rows)
+            + "\n" + source_line(result))
+
+
+def start(result):
+    row = result["start"]
+    return (table(["ready after", "resident at rest", "of which weights"],
+                  [[f"{row['ready_s']:.2f} s", f"{row['resident_mb']:.0f} MB", f"{row['weights_mb']:.0f} MB"]])
+            + "\n" + source_line(result))
+
+
+def embed(result):
+    row = result["embed"]
+    return (table(["`bouquet embed`, start and all", "the engine alone", "ratio"],
+                  [[f"{row['embed_s']:.2f} s", f"{row['engine_s']:.2f} s", f"{row['ratio']:.2f}"]])
+            + f"\n{row['lines']} lines, {row['tokens']} tokens. " + source_line(result))
+
+
+ITEMS = {"engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed}
+
+
+def render(text, results):
+    def fill(match):
+        result = newest(results, match.group(2))
+        return match.group(1) + (ITEMS[match.group(2)](result) if result else NOTHING) + match.group(3)
+    return PLACE.sub(fill, text)
+
+
+def main(arguments):
+    if arguments not in (["--write"], ["--check"]):
+        raise SystemExit(__doc__)
+    results = [json.loads(f.read_text()) for f in sorted((ROOT / "bench/results").glob("*.json"))]
+    stale = []
+    for name in DOCUMENTS:
+        path = ROOT / name
+        text = path.read_text()
+        wanted = render(text, results)
+        if wanted != text:
+            stale.append(name)
+            if arguments == ["--write"]:
+                path.write_text(wanted)
+    if arguments == ["--check"] and stale:
+        print(f"{', '.join(stale)}: not what bench/results says; run tools/docs.py --write")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

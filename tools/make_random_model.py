@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Writes a tiny random model folder in the layout of Hugging Face and sentence-transformers.
+
+The folder loads in `transformers` and `sentence-transformers` as well as in Bouquet. One seed always
+gives the same network: every value follows from the seed, the tensor's name and the index, by the rule
+that testing/random_model.cc uses too, and is exact in float32, float16 and bfloat16.
+
+  make_random_model.py OUT                                    BERT, mean pooling
+  make_random_model.py OUT --family qwen3-causal              Qwen3, last token
+  make_random_model.py OUT --family qwen3-bidirectional       Qwen3, mean pooling
+  make_random_model.py OUT --pooling cls max --dense 16 --dtype BF16 --shards 3 --prefix bert.
+
+Needs numpy and safetensors.
+"""
+
+import argparse
+import json
+import pathlib
+import struct
+
+import numpy as np
+from safetensors.numpy import save_file
+
+VOCABULARY = 300
+POSITIONS = 640
+BERT = dict(layers=2, hidden=72, heads=6, kv_heads=6, head_dim=12, intermediate=150)
+QWEN3 = dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100)
+
+
+def fnv1a64(text):
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def random_bits(key, count):
+    """The finalizer of splitmix64 over a counter, one value per index."""
+    z = np.uint64(key) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def make_tensor(seed, name, shape):
+    offset, scale = 0.0, 1.0  # embedding tables
+    if len(shape) == 1:
+        offset, scale = (1.0, 0.5) if name.endswith("weight") else (0.0, 0.25)
+    elif "embed" not in name:
+        scale = 2.0 / (1 << ((shape[1].bit_length() - 1) // 2))
+    with np.errstate(over="ignore"):
+        bits = random_bits(fnv1a64(f"{seed}:{name}"), int(np.prod(shape)))
+    steps = (bits >> np.uint64(57)).astype(np.int64) - 64
+    return (offset + scale * steps / 64).astype(np.float32).reshape(shape)
+
+
+def bert_shapes():
+    s = BERT
+    h, i = s["hidden"], s["intermediate"]
+    shapes = {
+        "embeddings.word_embeddings.weight": (VOCABULARY, h),
+        "embeddings.position_embeddings.weight": (POSITIONS, h),
+        "embeddings.token_type_embeddings.weight": (2, h),
+        "embeddings.LayerNorm.weight": (h,),
+        "embeddings.LayerNorm.bias": (h,),
+    }
+    for n in range(s["layers"]):
+        layer = f"encoder.layer.{n}."
+        linears = [(f"attention.self.{part}", h, h) for part in ("query", "key", "value")]
+        linears += [("attention.output.dense", h, h), ("intermediate.dense", i, h), ("output.dense", h, i)]
+        for name, rows, cols in linears:
+            shapes[layer + name + ".weight"] = (rows, cols)
+            shapes[layer + name + ".bias"] = (rows,)
+        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+            shapes[layer + name + ".weight"] = (h,)
+            shapes[layer + name + ".bias"] = (h,)
+    return shapes
+
+
+def qwen3_shapes(attention_bias):
+    s = QWEN3
+    h, i, d = s["hidden"], s["intermediate"], s["head_dim"]
+    queries, keys = s["heads"] * d, s["kv_heads"] * d
+    shapes = {"embed_tokens.weight": (VOCABULARY, h), "norm.weight": (h,)}
+    for n in range(s["layers"]):
+        layer = f"layers.{n}."
+        shapes[layer + "input_layernorm.weight"] = (h,)
+        shapes[layer + "post_attention_layernorm.weight"] = (h,)
+        shapes[layer + "self_attn.q_norm.weight"] = (d,)
+        shapes[layer + "self_attn.k_norm.weight"] = (d,)
+        for part, rows, cols in (("q", queries, h), ("k", keys, h), ("v", keys, h), ("o", h, queries)):
+            shapes[f"{layer}self_attn.{part}_proj.weight"] = (rows, cols)
+            if attention_bias:
+                shapes[f"{layer}self_attn.{part}_proj.bias"] = (rows,)
+        for part, rows, cols in (("gate", i, h), ("up", i, h), ("down", h, i)):
+            shapes[f"{layer}mlp.{part}_proj.weight"] = (rows, cols)
+    return shapes
+
+
+def config(options):
+    if options.family == "bert":
+        s = BERT
+        return {
+            "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
+            "num_hidden_layers": s["layers"], "hidden_size": s["hidden"],
+            "num_attention_heads": s["heads"], "intermediate_size": s["intermediate"],
+            "vocab_size": VOCABULARY, "max_position_embeddings": POSITIONS, "type_vocab_size": 2,
+            "layer_norm_eps": 1e-12,
+        }
+    s = QWEN3
+    return {
+        "architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
+        "num_hidden_layers": s["layers"], "hidden_size": s["hidden"],
+        "num_attention_heads": s["heads"], "num_key_value_heads": s["kv_heads"],
+        "head_dim": s["head_dim"], "intermediate_size": s["intermediate"], "vocab_size": VOCABULARY,
+        "max_position_embeddings": POSITIONS, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0,
+        "attention_bias": options.attention_bias, "is_causal": options.family == "qwen3-causal",
+        "tie_word_embeddings": True,
+    }
+
+
+def save(path, tensors, dtype):
+    """Like save_file, which cannot write bfloat16 from numpy."""
+    if dtype != "BF16":
+        kind = {"F32": np.float32, "F16": np.float16}[dtype]
+        save_file({k: v.astype(kind) for k, v in tensors.items()}, path, metadata={"format": "pt"})
+        return
+    header, data = {"__metadata__": {"format": "pt"}}, b""
+    for name, tensor in sorted(tensors.items()):
+        values = (tensor.view(np.uint32) >> 16).astype(np.uint16).tobytes()
+        header[name] = {"dtype": "BF16", "shape": list(tensor.shape),
+                        "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_weights(folder, tensors, options):
+    if options.shards == 1:
+        save(folder / "model.safetensors", tensors, options.dtype)
+        return
+    weight_map = {}
+    for shard in range(options.shards):
+        name = f"model-{shard + 1:05}-of-{options.shards:05}.safetensors"
+        part = {k: tensors[k] for k in sorted(tensors)[shard :: options.shards]}
+        save(folder / name, part, options.dtype)
+        weight_map.update({k: name for k in part})
+    write_json(folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": weight_map})
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2) + "\n")
+
+
+def write_modules(folder, options, hidden):
+    modes = options.pooling or (["lasttoken"] if options.family == "qwen3-causal" else ["mean"])
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    write_json(folder / "1_Pooling/config.json",
+               {"embedding_dimension": hidden, "pooling_mode": modes, "include_prompt": True})
+    if options.dense:
+        kinds.append(("2_Dense", "Dense"))
+        width, out = hidden * len(modes), options.dense
+        dense = {"in_features": width, "out_features": out, "bias": not options.no_dense_bias,
+                 "use_residual": options.dense_residual}
+        if options.dense_activation:
+            dense["activation_function"] = options.dense_activation
+        write_json(folder / "2_Dense/config.json", dense)
+        shapes = {"linear.weight": (out, width)}
+        if not options.no_dense_bias:
+            shapes["linear.bias"] = (out,)
+        if options.dense_residual and width != out:
+            shapes["residual.weight"] = (out, width)
+        save_file({k: make_tensor(options.seed, "dense." + k, v) for k, v in shapes.items()},
+                  folder / "2_Dense/model.safetensors")
+    if not options.no_normalize:
+        kinds.append((f"{len(kinds)}_Normalize", "Normalize"))
+    write_json(folder / "modules.json",
+               [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+                for i, (path, kind) in enumerate(kinds)])
+
+
+def write_tokenizer(folder):
+    """Words w5 … w299; the libraries do not load a folder without a tokenizer."""
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: i for i, word in enumerate(specials)}
+    vocabulary.update({f"w{i}": i for i in range(len(specials), VOCABULARY)})
+    write_json(folder / "tokenizer.json", {
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": None,
+        "added_tokens": [{"id": i, "content": word, "single_word": False, "lstrip": False,
+                          "rstrip": False, "normalized": False, "special": True}
+                         for i, word in enumerate(specials)],
+        "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}})
+    write_json(folder / "tokenizer_config.json", {
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": POSITIONS,
+        "pad_token": "[PAD]", "unk_token": "[UNK]"})
+
+
+def write_model(folder, options):
+    folder.mkdir(parents=True, exist_ok=True)
+    shapes = bert_shapes() if options.family == "bert" else qwen3_shapes(options.attention_bias)
+    tensors = {options.prefix + k: make_tensor(options.seed, k, v) for k, v in shapes.items()}
+    write_json(folder / "config.json", config(options))
+    write_modules(folder, options, (BERT if options.family == "bert" else QWEN3)["hidden"])
+    write_weights(folder, tensors, options)
+    write_tokenizer(folder)
+
+
+def parse(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--family", default="bert", choices=["bert", "qwen3-causal", "qwen3-bidirectional"])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--prefix", default="", help='in front of every tensor name: "bert.", "model."')
+    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--dtype", default="F32", choices=["F32", "F16", "BF16"])
+    parser.add_argument("--attention-bias", action="store_true", help="Qwen3: biases on q, k, v, o")
+    parser.add_argument("--pooling", nargs="+", help="modes, concatenated in this order")
+    parser.add_argument("--dense", type=int, default=0, help="adds a Dense module of this width")
+    parser.add_argument("--dense-activation", default="torch.nn.modules.activation.Tanh")
+    parser.add_argument("--no-dense-bias", action="store_true")
+    parser.add_argument("--dense-residual", action="store_true")
+    parser.add_argument("--no-normalize", action="store_true")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    arguments = parse()
+    write_model(arguments.out, arguments)

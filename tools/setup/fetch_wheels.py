@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Fetches and unpacks what tools/setup/wheels.txt lists.
+
+  fetch_wheels.py             fetch what is missing; says nothing when nothing is
+  fetch_wheels.py --check     exit 0 when everything is there, 1 otherwise; prints what is missing
+  fetch_wheels.py --fill DIR  fill DIR with the wheels, for a machine without a network
+
+BOUQUET_WHEEL_DIR names such a folder: then the package index is not asked.
+"""
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import List, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = ROOT / "tools/setup/wheels.txt"
+BUILD = ROOT / "build"
+STAMPS = BUILD / "wheels/.fetched"
+
+
+class Wheel(NamedTuple):
+    name: str
+    version: str
+    sha256: str
+    unpack: list  # (pattern in the wheel, destination below build/)
+
+    def stamp(self) -> Path:
+        return STAMPS / f"{self.name}-{self.version}-{self.sha256[:16]}"
+
+    def is_there(self) -> bool:
+        return self.stamp().exists() and all((BUILD / to).exists() for _, to in self.unpack)
+
+
+def read_list(text: str) -> List[Wheel]:
+    wheels = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if line[0].isspace():
+            pattern, arrow, to = line.strip().partition(" -> ")
+            if not arrow or not wheels:
+                raise SystemExit(f"wheels.txt:{number}: expected '  path -> path' below a wheel")
+            wheels[-1].unpack.append((pattern.strip(), to.strip()))
+        else:
+            fields = line.split()
+            if len(fields) != 3 or not re.fullmatch("[0-9a-f]{64}", fields[2]):
+                raise SystemExit(f"wheels.txt:{number}: expected 'name version sha256'")
+            wheels.append(Wheel(*fields, []))
+    return wheels
+
+
+def target_of(path: str, pattern: str, to: str):
+    """Where `path` of the wheel goes, or None when the pattern does not name it."""
+    if pattern.endswith("/**"):
+        prefix = pattern[:-2]
+        return to + path[len(prefix):] if path.startswith(prefix) else None
+    if not fnmatch.fnmatchcase(path, pattern) or path.count("/") != pattern.count("/"):
+        return None
+    return to + path.rsplit("/", 1)[1] if to.endswith("/") else to
+
+
+def download(wheel: Wheel, folder: str) -> Path:
+    requirement = Path(folder) / "requirement.txt"
+    requirement.write_text(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
+    local = os.environ.get("BOUQUET_WHEEL_DIR")
+    source = ["--no-index", "--find-links", local] if local else []
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+               "--only-binary=:all:", "--require-hashes", *source, "-d", folder, "-r", str(requirement)]
+    if subprocess.run(command).returncode != 0:
+        where = f"BOUQUET_WHEEL_DIR ({local})" if local else "the package index"
+        raise SystemExit(f"setup: {wheel.name} {wheel.version} could not be had from {where}")
+    return next(Path(folder).glob("*.whl"))
+
+
+def unpack(wheel: Wheel, file: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        for pattern, to in wheel.unpack:
+            count = 0
+            for info in archive.infolist():
+                target = None if info.is_dir() else target_of(info.filename, pattern, to)
+                if target is None:
+                    continue
+                path = BUILD / target
+                path.parent.mkdir(parents=True, exist_ok=True)
+                part = path.with_name(path.name + ".part")
+                with archive.open(info) as source, open(part, "wb") as out:
+                    shutil.copyfileobj(source, out, 1 << 20)
+                part.rename(path)
+                count += 1
+            if count == 0:
+                raise SystemExit(f"setup: {file.name} holds nothing named {pattern}")
+    STAMPS.mkdir(parents=True, exist_ok=True)
+    wheel.stamp().touch()
+
+
+def main(arguments: List[str]) -> int:
+    wheels = read_list(LIST.read_text())
+    if arguments[:1] == ["--fill"] and len(arguments) == 2:
+        os.makedirs(arguments[1], exist_ok=True)
+        for wheel in wheels:
+            with tempfile.TemporaryDirectory() as folder:
+                file = download(wheel, folder)
+                shutil.move(str(file), os.path.join(arguments[1], file.name))
+        return 0
+    missing = [w for w in wheels if not w.is_there()]
+    if arguments == ["--check"]:
+        for wheel in missing:
+            print(f"{wheel.name} {wheel.version}")
+        return 1 if missing else 0
+    if arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for wheel in missing:
+        start = time.monotonic()
+        print(f"setup: fetching {wheel.name} {wheel.version} ... ", end="", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            file = download(wheel, folder)
+            size = file.stat().st_size / 1e6
+            unpack(wheel, file)
+        print(f"{size:.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+# `./dev test`: all of CI. Sourced by ./dev.
+#
+# Items run one after another; a failed one does not stop the others, except that nothing follows a release build that
+# fails. At the end: minutes per item, then the summary of one ctest run as ctest printed it (that of a failed run, where
+# there is one, else the release build's).
+
+declare -a ITEM_NAMES ITEM_SECONDS ITEM_RESULTS
+FAILED_CTEST_LOG=""
+
+# Runs the rest of the arguments as the item named by the first.
+item() {
+  local name=$1 started=$SECONDS result=ok
+  shift
+  say "" "==== $name"
+  # A subshell with `set -e` of its own: inside `if` or `||` bash would ignore failures in the middle of a function.
+  set +e
+  (set -e; "$@")
+  [ $? -eq 0 ] || result=FAILED
+  set -e
+  ITEM_NAMES+=("$name")
+  ITEM_SECONDS+=($((SECONDS - started)))
+  ITEM_RESULTS+=("$result")
+  [ "$result" = ok ]
+}
+
+# Arguments: preset, then what ctest takes. Tests run in parallel; each prints its output only when it fails.
+run_ctest() {
+  local preset=$1 log=build/ctest-$1.log status=0
+  shift
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$JOBS" "$@" 2>&1 | tee "$log" || status=$?
+  return "$status"
+}
+
+ctest_item() {
+  local name=$1 preset=$2
+  shift 2
+  item "$name" run_ctest "$preset" "$@" || FAILED_CTEST_LOG=build/ctest-$preset.log
+}
+
+print_items() {
+  local i
+  say "" "==== minutes per item ($JOBS cores)"
+  for i in "${!ITEM_NAMES[@]}"; do
+    awk -v name="${ITEM_NAMES[i]}" -v seconds="${ITEM_SECONDS[i]}" -v result="${ITEM_RESULTS[i]}" \
+      'BEGIN { printf "%-34s %6.1f  %s\n", name, seconds / 60, result }'
+  done
+  awk -v seconds="$SECONDS" 'BEGIN { printf "%-34s %6.1f\n", "total", seconds / 60 }'
+}
+
+# The last lines of the run: ctest's own summary.
+print_summary() {
+  local log=${FAILED_CTEST_LOG:-build/ctest-release.log}
+  say "" "==== $log"
+  sed -n '/^[0-9]*% tests passed/,$p' "$log"
+}
+
+has_failures() { [[ " ${ITEM_RESULTS[*]} " == *" FAILED "* ]]; }
+
+run_all_tests() {
+  local full=no
+  case ${1:-} in
+    "") ;;
+    --full) full=yes ;;
+    *) die "usage: ./dev test [--full]" ;;
+  esac
+  if [ "${CI:-}" = true ]; then
+    export BOUQUET_DATA_REQUIRED=1
+  fi
+  # This run makes the environment of the client tests, so they must not skip.
+  export BOUQUET_CLIENTS_REQUIRED=1
+
+  item "environment of the client tests" venv clients || true
+  if ! item "release build" build release; then
+    print_items
+    exit 1
+  fi
+  item "headers compile alone" build release header_checks || true
+  ctest_item "release tests" release
+  item "format" fmt --check || true
+  item "lint" lint || true
+  item "ASan + UBSan build" build dev && ctest_item "ASan + UBSan tests" dev
+  if [ "$full" = yes ]; then
+    item "TSan build, everything" build tsan && ctest_item "TSan tests, everything" tsan
+    item "fuzzing" fuzz 120 || true
+    item "vectors against the reference" parity || true
+  else
+    item "TSan build of the threaded tests" build tsan threaded_tests && ctest_item "TSan tests" tsan -L threads
+  fi
+  print_items
+  print_summary
+  ! has_failures
+}
