@@ -1,44 +1,13 @@
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "rose/backend/conformance/allocation_counter.h"
 #include "rose/backend/conformance/backend_test.h"
-
-namespace {
-
-std::atomic<int64_t> allocations{0};
-
-void* CountedAllocate(size_t bytes, size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const size_t whole = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, whole == 0 ? alignment : whole);
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t bytes) { return CountedAllocate(bytes, alignof(std::max_align_t)); }
-void* operator new[](size_t bytes) { return CountedAllocate(bytes, alignof(std::max_align_t)); }
-void* operator new(size_t bytes, std::align_val_t alignment) {
-  return CountedAllocate(bytes, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
-  std::free(memory);
-}
 
 namespace bouquet::rose {
 namespace {
@@ -180,11 +149,11 @@ TEST_P(StepTest, AllocatesNothingAfterWarmUp) {
             .ok());
   };
   run(steps.front());
-  const int64_t before = allocations.load();
+  const int64_t before = CountAllocations();
   for (Step& step : steps) {
     run(step);
   }
-  EXPECT_EQ(allocations.load() - before, 0);
+  EXPECT_EQ(CountAllocations() - before, 0);
   for (const Step& step : steps) {
     for (const RowStatus status : step.statuses) {
       EXPECT_EQ(status, RowStatus::kOk);

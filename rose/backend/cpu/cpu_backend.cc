@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "rose/backend/cpu/finish_rows.h"
+#include "rose/backend/cpu/gemm.h"
 #include "rose/backend/cpu/packed_linear.h"
 #include "rose/tensor/convert.h"
 
@@ -115,7 +116,6 @@ Status CpuBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
   max_rows_ = std::max(max_tokens, max_sequences);
   NeedRowScratch(widest_input_);
   attention_.Prepare(pool_.size(), max_tokens, max_sequences);
-  gemm_.Prepare(pool_.size());
   return {};
 }
 
@@ -180,11 +180,11 @@ void CpuBackend::Norm(const NormDesc& desc, TensorView x, TensorView residual, T
                       TensorView out) {
   CheckInStep();
   CHECK(x.dtype == dtype_ && out.dtype == dtype_);
-  RunNorm(desc, x, residual, sum, out, kernels_);
+  Normalise(desc, x, residual, sum, out, kernels_);
 }
 
-void CpuBackend::RunNorm(const NormDesc& desc, TensorView x, TensorView residual, TensorView sum,
-                         TensorView out, const Kernels& kernels) {
+void CpuBackend::Normalise(const NormDesc& desc, TensorView x, TensorView residual, TensorView sum,
+                           TensorView out, const Kernels& kernels) {
   CHECK(desc.kind != NormKind::kNone);
   CheckSameShape(x, out);
   CHECK_EQ(desc.weights.gain.cols, x.cols);
@@ -217,16 +217,16 @@ void CpuBackend::RunNorm(const NormDesc& desc, TensorView x, TensorView residual
 
 void CpuBackend::Gemm(const GemmDesc& desc, TensorView x, TensorView out) {
   CheckInStep();
-  RunGemm(desc, x, out, kernels_, dtype_);
+  Multiply(desc, x, out, kernels_, dtype_);
 }
 
 void CpuBackend::GemmRows(const GemmDesc& desc, TensorView x, TensorView out) {
   CheckInStep();
-  RunGemm(desc, x, out, row_kernels_, Dtype::kFloat32);
+  Multiply(desc, x, out, row_kernels_, Dtype::kFloat32);
 }
 
-void CpuBackend::RunGemm(const GemmDesc& desc, TensorView x, TensorView out, const Kernels& kernels,
-                         Dtype dtype) {
+void CpuBackend::Multiply(const GemmDesc& desc, TensorView x, TensorView out,
+                          const Kernels& kernels, Dtype dtype) {
   const auto& weight = static_cast<const PackedLinear&>(*desc.weight);
   CHECK(weight.dtype() == dtype && x.dtype == dtype && out.dtype == dtype);
   CHECK_EQ(x.cols, weight.in_features);
@@ -243,7 +243,7 @@ void CpuBackend::RunGemm(const GemmDesc& desc, TensorView x, TensorView out, con
     }
     CHECK_LE(x.rows * x.cols, prologue_.view().rows * prologue_.view().cols);
     const TensorView normed{prologue_.view().data, dtype, x.rows, x.cols, x.cols};
-    RunNorm(desc.prologue, x, {}, {}, normed, kernels);
+    Normalise(desc.prologue, x, {}, {}, normed, kernels);
     x = normed;
   }
   const GemmArgs args{.x = x.data,
@@ -258,8 +258,7 @@ void CpuBackend::RunGemm(const GemmDesc& desc, TensorView x, TensorView out, con
                       .out_features = weight.out_features,
                       .activation = weight.activation(),
                       .gated = weight.gated()};
-  gemm_.Run(args, x.rows, weight.num_panels(), static_cast<int64_t>(DtypeBytes(dtype)), kernels,
-            pool_);
+  RunGemm(args, x.rows, weight.num_panels(), kernels, pool_);
 }
 
 void CpuBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv,

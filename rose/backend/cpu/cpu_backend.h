@@ -8,7 +8,6 @@
 #include "rose/backend/cpu/attention.h"
 #include "rose/backend/cpu/cpu_features.h"
 #include "rose/backend/cpu/cpu_memory.h"
-#include "rose/backend/cpu/gemm.h"
 #include "rose/backend/cpu/kernels.h"
 #include "rose/backend/cpu/worker_pool.h"
 
@@ -54,10 +53,10 @@ class CpuBackend final : public Backend {
   class Ticket;
 
   void CheckInStep() const;
-  void RunNorm(const NormDesc& desc, TensorView x, TensorView residual, TensorView sum,
-               TensorView out, const Kernels& kernels);
-  void RunGemm(const GemmDesc& desc, TensorView x, TensorView out, const Kernels& kernels,
-               Dtype dtype);
+  void Normalise(const NormDesc& desc, TensorView x, TensorView residual, TensorView sum,
+                 TensorView out, const Kernels& kernels);
+  void Multiply(const GemmDesc& desc, TensorView x, TensorView out, const Kernels& kernels,
+                Dtype dtype);
   float* RowScratch(int32_t worker) const {
     return row_scratch_.get() + worker * row_scratch_width_;
   }
@@ -74,7 +73,6 @@ class CpuBackend final : public Backend {
   int64_t row_scratch_width_ = 0;
   AlignedArray<float> row_scratch_;  // [workers][row_scratch_width_]
   Tensor prologue_;                  // [max_rows_, widest_input_], for norms in front of a Gemm
-  GemmRunner gemm_;
   AttentionRunner attention_;
   std::unique_ptr<Ticket> ticket_;
   WorkerPool pool_;  // last: its threads end before what they use

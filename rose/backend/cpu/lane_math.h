@@ -29,7 +29,7 @@ BOUQUET_INLINE typename V::Float Exp2NotPositive(typename V::Float x) {
   constexpr float kRounder = 12582912.0F;
   const typename V::Float shifted = x + kRounder;
   const typename V::Float fraction = x - (shifted - kRounder);
-  const typename V::Float power = V::AsFloat((V::AsInt(shifted) << 23) + (127 << 23));
+  const typename V::Float power = V::AsFloat((V::AsBits(shifted) << 23) + (127U << 23));
   const typename V::Float result = Polynomial<V>(fraction, kPolynomial) * power;
   return x < -126.0F ? V::Broadcast(0.0F) : result;
 }
@@ -47,17 +47,19 @@ BOUQUET_INLINE typename V::Float Exp(typename V::Float x) {
   const typename V::Float shifted = capped * kLog2E + kRounder;
   const typename V::Float whole = shifted - kRounder;
   const typename V::Float fraction = (capped * kLog2E - whole) + capped * kLog2ERest;
-  const typename V::Int power = V::AsInt(shifted) - V::AsInt(V::Broadcast(kRounder));
-  const typename V::Int half = power >> 1;
-  const typename V::Float low = V::AsFloat((half + 127) << 23);
-  const typename V::Float high = V::AsFloat((power - half + 127) << 23);
+  // The integer is in the low bits of `shifted`. 2^128 does not fit a float's exponent, so that the
+  // power is applied in two halves, each with its bias of 127.
+  const typename V::Bits power = V::AsBits(shifted) - V::AsBits(V::Broadcast(kRounder)) + 254U;
+  const typename V::Bits half = power >> 1;
+  const typename V::Float low = V::AsFloat(half << 23);
+  const typename V::Float high = V::AsFloat((power - half) << 23);
   const typename V::Float result = Polynomial<V>(fraction, kPolynomial) * low * high;
   return x < -87.0F ? V::Broadcast(0.0F) : result;
 }
 
 template <class V>
 BOUQUET_INLINE typename V::Float Magnitude(typename V::Float x) {
-  return V::AsFloat(V::AsInt(x) & 0x7FFFFFFF);
+  return V::AsFloat(V::AsBits(x) & 0x7FFFFFFFU);
 }
 
 /// x · Φ(x) = max(x, 0) − |x|·Φ(−|x|): the second term is a bump that a polynomial of degree 18 in

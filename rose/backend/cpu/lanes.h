@@ -37,19 +37,19 @@ struct VectorsOf;
 template <>
 struct VectorsOf<4> {
   using Float [[gnu::vector_size(16)]] = float;
-  using Int [[gnu::vector_size(16)]] = int32_t;
+  using Bits [[gnu::vector_size(16)]] = uint32_t;
   using Short [[gnu::vector_size(8)]] = uint16_t;
 };
 template <>
 struct VectorsOf<8> {
   using Float [[gnu::vector_size(32)]] = float;
-  using Int [[gnu::vector_size(32)]] = int32_t;
+  using Bits [[gnu::vector_size(32)]] = uint32_t;
   using Short [[gnu::vector_size(16)]] = uint16_t;
 };
 template <>
 struct VectorsOf<16> {
   using Float [[gnu::vector_size(64)]] = float;
-  using Int [[gnu::vector_size(64)]] = int32_t;
+  using Bits [[gnu::vector_size(64)]] = uint32_t;
   using Short [[gnu::vector_size(32)]] = uint16_t;
 };
 
@@ -57,20 +57,20 @@ template <Isa kIsa>
 struct Lanes {
   static constexpr int kWidth = LaneCount(kIsa);
   using Float = typename VectorsOf<kWidth>::Float;
-  using Int = typename VectorsOf<kWidth>::Int;
+  using Bits = typename VectorsOf<kWidth>::Bits;  // unsigned: they wrap without a warning
   using Short = typename VectorsOf<kWidth>::Short;
 
   // x − 0 and not x + 0: only the former is x for every x, so that it costs nothing.
   BOUQUET_INLINE Float Broadcast(float x) { return x - Float{}; }
-  BOUQUET_INLINE Int BroadcastInt(int32_t x) { return Int{} + x; }
+  BOUQUET_INLINE Bits BroadcastBits(uint32_t x) { return Bits{} + x; }
 
-  BOUQUET_INLINE Float AsFloat(Int x) {
+  BOUQUET_INLINE Float AsFloat(Bits x) {
     Float y;
     __builtin_memcpy(&y, &x, sizeof y);
     return y;
   }
-  BOUQUET_INLINE Int AsInt(Float x) {
-    Int y;
+  BOUQUET_INLINE Bits AsBits(Float x) {
+    Bits y;
     __builtin_memcpy(&y, &x, sizeof y);
     return y;
   }
@@ -81,15 +81,10 @@ struct Lanes {
     __builtin_memcpy(&x, p, sizeof x);
     return x;
   }
-  BOUQUET_INLINE Int LoadInt(const int32_t* p) {
-    Int x;
-    __builtin_memcpy(&x, p, sizeof x);
-    return x;
-  }
   BOUQUET_INLINE Float Load(const Bf16* p) {
     Short x;
     __builtin_memcpy(&x, p, sizeof x);
-    return AsFloat(__builtin_convertvector(x, Int) << 16);
+    return AsFloat(__builtin_convertvector(x, Bits) << 16);
   }
   BOUQUET_INLINE void Store(float* p, Float x) { __builtin_memcpy(p, &x, sizeof x); }
   BOUQUET_INLINE void Store(Bf16* p, Float x) {
@@ -184,15 +179,15 @@ struct Lanes {
       return y;
     }
 #endif
-    const Int bits = AsInt(x);
-    const Int odd = (bits >> 16) & 1;
-    const Int rounded = ((bits + 0x7FFF + odd) >> 16) & 0xFFFF;
-    const Int quiet = ((bits >> 16) | 0x40) & 0xFFFF;
-    const Int chosen = (bits & 0x7FFFFFFF) > 0x7F800000 ? quiet : rounded;
+    const Bits bits = AsBits(x);
+    const Bits odd = (bits >> 16) & 1U;
+    const Bits rounded = ((bits + 0x7FFFU + odd) >> 16) & 0xFFFFU;
+    const Bits quiet = ((bits >> 16) | 0x40U) & 0xFFFFU;
+    const Bits chosen = (bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet : rounded;
     return __builtin_convertvector(chosen, Short);
   }
   /// sum + a₀·b₀ + a₁·b₁ per lane, where a lane of `a` and of `b` is a pair of bfloat16.
-  BOUQUET_INLINE Float DotPairs(Float sum, Int a, Int b) {
+  BOUQUET_INLINE Float DotPairs(Float sum, Bits a, Bits b) {
 #if defined(__AVX512BF16__)
     if constexpr (kIsa == Isa::kAvx512Bf16) {
       __m512bh x;
@@ -203,7 +198,7 @@ struct Lanes {
     }
 #endif
     sum += AsFloat(a << 16) * AsFloat(b << 16);
-    return sum + AsFloat(a & -65536) * AsFloat(b & -65536);
+    return sum + AsFloat(a & 0xFFFF0000U) * AsFloat(b & 0xFFFF0000U);
   }
 };
 
