@@ -1,8 +1,9 @@
 #include "ivy/gateway.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <ctime>
-#include <thread>
+#include <mutex>
 #include <utility>
 
 #include <boost/asio/awaitable.hpp>
@@ -79,6 +80,17 @@ class Gateway::Impl {
   HealthHandler& health() { return health_; }
   http::Server& server() { return server_; }
 
+  /// Waits, unless the gateway is stopped meanwhile.
+  void WaitForStop(std::chrono::milliseconds wait) {
+    std::unique_lock lock(stop_mutex_);
+    stop_changed_.wait_for(lock, wait, [this] { return stopped_; });
+  }
+  void EndWaits() {
+    const std::lock_guard lock(stop_mutex_);
+    stopped_ = true;
+    stop_changed_.notify_all();
+  }
+
  private:
   struct Line {
     Endpoint endpoint;
@@ -102,6 +114,9 @@ class Gateway::Impl {
   const ModelsHandler models_handler_;
   const EmbedHandler embed_;
   std::string openapi_;
+  std::mutex stop_mutex_;
+  std::condition_variable stop_changed_;
+  bool stopped_ = false;
   http::Server server_;  // last: its threads use all of the above
 };
 
@@ -228,11 +243,14 @@ Status Gateway::ReloadApiKeys() {
 bool Gateway::Drain() {
   const Config& config = impl_->config();
   impl_->health().BeginDrain();
-  std::this_thread::sleep_for(std::chrono::milliseconds(config.drain_delay_ms));
+  impl_->WaitForStop(std::chrono::milliseconds(config.drain_delay_ms));
   impl_->server().RefuseNewRequests();
   return impl_->server().WaitUntilIdle(std::chrono::milliseconds(config.drain_timeout_ms));
 }
 
-void Gateway::Stop() { impl_->server().Stop(); }
+void Gateway::Stop() {
+  impl_->EndWaits();
+  impl_->server().Stop();
+}
 
 }  // namespace bouquet::ivy

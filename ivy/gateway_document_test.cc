@@ -12,6 +12,7 @@
 #include "ivy/gateway.h"
 #include "ivy/testing/fake_encoder.h"
 #include "ivy/testing/raw_client.h"
+#include "ivy/testing/scrape.h"
 
 namespace bouquet::ivy {
 namespace {
@@ -56,7 +57,7 @@ class GatewayDocumentTest : public ::testing::Test {
       for (const key_value_pair& method : object(path.value)) {
         for (const key_value_pair& status : object(method.value["responses"])) {
           promises[{std::string(method.key), std::string(path.key)}].insert(
-              std::stoi(std::string(status.key)));
+              ivy::testing::NumberIn<int>(status.key));
         }
       }
     }

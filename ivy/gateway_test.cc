@@ -3,22 +3,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <thread>
 
 #include "base/json.h"
 #include "ivy/testing/fake_encoder.h"
 #include "ivy/testing/raw_client.h"
+#include "ivy/testing/scrape.h"
+#include "testing/eventually.h"
 #include "testing/test_data.h"
 
 namespace bouquet::ivy {
 namespace {
 
 using namespace std::chrono_literals;
+using bouquet::testing::Eventually;
 using ivy::testing::Ask;
 using ivy::testing::FakeEncoder;
 using ivy::testing::FakeModel;
@@ -30,16 +33,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int32_t kWidth = 4;
-
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 10'000; ++i) {
-    if (condition()) {
-      return true;
-    }
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
-}
 
 class GatewayTest : public ::testing::Test {
  protected:
@@ -64,13 +57,7 @@ class GatewayTest : public ::testing::Test {
   }
 
   double Metric(const std::string& series) {
-    const std::string text = Ask(port_, Get("/metrics")).body;
-    const size_t at = text.find("\n" + series + " ");
-    if (at == std::string::npos) {
-      ADD_FAILURE() << "no series " << series;
-      return -1;
-    }
-    return std::stod(text.substr(at + series.size() + 2));
+    return ivy::testing::SeriesValue(Ask(port_, Get("/metrics")).body, series);
   }
 
   FakeEncoder encoder_{kWidth};
@@ -367,7 +354,6 @@ TEST_F(GatewayTest, IsNotReadyWhileAModelMakesNoProgress) {
   served.progress = [&] {
     return stuck ? Readiness{false, "a step is overdue"} : Readiness{true, ""};
   };
-  served.retry_after_seconds = [] { return 7; };
   Result<std::unique_ptr<Gateway>> gateway =
       Gateway::Create({.port = 0}, {std::move(served)}, metrics_);
   ASSERT_TRUE(gateway.ok());
@@ -377,7 +363,7 @@ TEST_F(GatewayTest, IsNotReadyWhileAModelMakesNoProgress) {
   EXPECT_EQ(Ask(port_, Get("/health")).status, 200);
   stuck = true;
   EXPECT_THAT(Ask(port_, Get("/health")).body, HasSubstr("a step is overdue"));
-  encoder_.FailWith(ResourceExhausted("full"));
+  encoder_.FailWith(ResourceExhausted("full").WithRetryAfter(7));
   EXPECT_EQ(Embeddings(R"({"input":"a"})").Header("retry-after"), "7");
 }
 

@@ -15,19 +15,33 @@ thread_local size_t num_allocations = 0;
 
 void* CountedAllocation(size_t size) {
   ++num_allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) {
+  return std::malloc(size == 0 ? 1 : size);
+}
+}  // namespace
+
+// g++ 12 takes the inlined malloc and free below for a mismatch of new and delete.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+// All forms without alignment; the address sanitizer wants new and delete from one place.
+void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return CountedAllocation(size);
+}
+void* operator new[](size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return CountedAllocation(size);
+}
+void* operator new(size_t size) {
+  if (void* memory = CountedAllocation(size)) {
     return memory;
   }
   throw std::bad_alloc();
 }
-}  // namespace
-
-void* operator new(size_t size) { return CountedAllocation(size); }
-void* operator new[](size_t size) { return CountedAllocation(size); }
+void* operator new[](size_t size) { return operator new(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*size*/) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t /*size*/) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t& /*tag*/) noexcept { std::free(memory); }
 
 namespace bouquet::text {
 namespace {

@@ -74,7 +74,7 @@ Result<std::unique_ptr<Core>> Core::Start(std::unique_ptr<StepEngine> engine,
     LogDebug("step cost of {}: {} tokens in {:.0f} us", description.model_name, point.tokens,
              point.step_us);
   }
-  LogInfo("serving {}: steps of {} tokens, about {:.0f} tokens/s, queue of {} ms",
+  LogDebug("serving {}: steps of {} tokens, about {:.0f} tokens/s, queue of {} ms",
           description.model_name, description.step_tokens,
           cost.TokensPerSecond(description.step_tokens), description.max_queue.count());
   return std::unique_ptr<Core>(

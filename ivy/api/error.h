@@ -43,6 +43,7 @@ struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;
   std::string field;
+  int32_t retry_after_seconds = 1;  // for the kinds that say when to try again
 };
 
 ErrorKind KindOf(StatusCode code);

@@ -17,8 +17,6 @@
 namespace bouquet::ivy {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kMaxNamedItems = 16;  // failed inputs that a message lists
 
 int64_t MicrosecondsBetween(TimePoint from, TimePoint to) {
@@ -172,13 +170,13 @@ http::Response EmbedHandler::Render(const api::EmbedDialect& dialect, const http
   CHECK_EQ(rows.values.size(), prepared.num_inputs * rows.dimensions);
   const ModelEntry& model = *prepared.model;
   http::Response response;
-  const TimePoint begin = Clock::now();
+  const TimePoint begin = SystemClock().Now();
   dialect.render({.rows = rows,
                   .model = model.served().name,
                   .encoding = prepared.encoding,
                   .request_id = request.request_id},
                  response.body);
-  const TimePoint end = Clock::now();
+  const TimePoint end = SystemClock().Now();
   timings.encode = rows.timings;
   timings.render_us = MicrosecondsBetween(begin, end);
   timings.total_us = MicrosecondsBetween(request.received, end);
@@ -189,13 +187,13 @@ http::Response EmbedHandler::Render(const api::EmbedDialect& dialect, const http
 
 boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDialect& dialect,
                                                             http::Request& request) const {
-  const auto fail = [&](const api::Error& error, int32_t retry_after_seconds = 1) {
+  const auto fail = [&](const api::Error& error) {
     if (error.kind == api::ErrorKind::kInternal || error.kind == api::ErrorKind::kFailedItems) {
       LogError("request {} failed: {}", request.request_id, error.message);
     } else {
       LogDebug("request {} refused: {}: {}", request.request_id, error.field, error.message);
     }
-    return http::ErrorResponse(error, dialect.dialect, request.request_id, retry_after_seconds);
+    return http::ErrorResponse(error, dialect.dialect, request.request_id);
   };
 
   std::variant<Prepared, api::Error> outcome = Prepare(dialect, request);
@@ -204,11 +202,11 @@ boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDial
   }
   auto& prepared = std::get<Prepared>(outcome);
   RequestTimings timings;
-  timings.parse_us = MicrosecondsBetween(request.received, Clock::now());
+  timings.parse_us = MicrosecondsBetween(request.received, SystemClock().Now());
 
   Result<EncodedRows> rows = co_await prepared.model->served().encode(std::move(prepared.encode));
   if (!rows.ok()) {
-    co_return fail(api::ErrorFrom(rows.status()), prepared.model->RetryAfterSeconds());
+    co_return fail(api::ErrorFrom(rows.status()));
   }
   FailRowsThatAreNotFinite(*rows);
   if (!prepared.allow_partial) {

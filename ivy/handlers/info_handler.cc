@@ -74,7 +74,7 @@ void WriteModel(const ModelEntry& entry, const Config& config, JsonWriter& json)
     json.Value(alias);
   }
   json.EndArray().Field("identity", folder.identity);
-  json.Field("architecture", folder.traits.class_name);
+  json.Field("architecture", model::ArchitectureName(folder.traits.architecture));
   json.Field("dimensions", folder.pipeline.width);
   json.Field("normalized", folder.pipeline.ends_normalized);
   json.Field("vocabulary_rows", folder.traits.vocabulary_rows);

@@ -35,10 +35,6 @@ Readiness ModelEntry::Check() const {
   return served_.progress ? served_.progress() : Readiness{true, {}};
 }
 
-int32_t ModelEntry::RetryAfterSeconds() const {
-  return loaded() && served_.retry_after_seconds ? std::max(served_.retry_after_seconds(), 1) : 1;
-}
-
 Result<ModelTable> ModelTable::From(std::vector<ServedModel> models) {
   if (models.empty()) {
     return InvalidArgument("there is no model to serve", "model");

@@ -45,8 +45,6 @@ struct ServedModel {
   EncodeFunction encode;
   /// Whether it makes progress, once loaded. Must not block: health checks call it. Optional.
   std::function<Readiness()> progress;
-  /// Whole seconds until a request may find room, for Retry-After. Optional.
-  std::function<int32_t()> retry_after_seconds;
 };
 
 /// A served model and what is learned about it. Thread: any.
@@ -63,7 +61,6 @@ class ModelEntry {
   /// Only once loaded.
   const EngineFacts& facts() const;
   Readiness Check() const;
-  int32_t RetryAfterSeconds() const;
 
  private:
   const ServedModel served_;

@@ -13,7 +13,6 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -22,6 +21,8 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "base/log.h"
+#include "ivy/http/hang_up_watch.h"
+#include "ivy/http/response_head.h"
 
 namespace bouquet::ivy::http {
 namespace {
@@ -32,41 +33,16 @@ using api::ErrorKind;
 using asio::awaitable;
 using asio::ip::tcp;
 using boost::system::error_code;
-using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kUseAwaitable = asio::as_tuple(asio::use_awaitable);
 
 // Without room for a whole small request, a 4 KB POST costs two or three reads.
 constexpr size_t kReadBytes = 16 << 10;
 constexpr size_t kBodyReadBytes = 64 << 10;
-constexpr size_t kMaxReadAheadBytes = 64 << 10;  // of pipelined requests
-constexpr int64_t kSmallBodyBytes = 64 << 10;    // not counted against max_buffered_bytes
+constexpr int64_t kSmallBodyBytes = 64 << 10;  // not counted against max_buffered_bytes
 constexpr auto kLingerTime = std::chrono::seconds(2);
 constexpr size_t kMaxRequestIdLength = 128;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-std::string_view ReasonPhrase(int status) {
-  switch (status) {
-    case 200: return "OK";
-    case 204: return "No Content";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 413: return "Content Too Large";
-    case 415: return "Unsupported Media Type";
-    case 417: return "Expectation Failed";
-    case 422: return "Unprocessable Content";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    default: return "Unknown";
-  }
-}
 
 std::string_view View(boost::core::string_view text) { return {text.data(), text.size()}; }
 
@@ -125,6 +101,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   awaitable<void> Serve();
   awaitable<void> Refuse();
 
+  void Close() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
   void Sweep(TimePoint now) {
     if (now >= wait_until_) {
       wait_until_ = TimePoint::max();
@@ -152,7 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   awaitable<Response> Answer();
   awaitable<Response> RunHandler(const Route& route);
   std::optional<Response> RefuseEarly(std::string_view method);
-  void FinishFields(Response& response);
+  void WriteHead(const Response& response);
   awaitable<bool> Write(const Response& response);
   void EndExchange();
   awaitable<void> CloseGently();
@@ -160,31 +141,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool ReserveBody(int64_t bytes);
   void WaitAtMost(std::chrono::nanoseconds wait) {
     expired_ = false;
-    wait_until_ = SteadyClock::now() + wait;
+    wait_until_ = SystemClock().Now() + wait;
   }
   void StopWaiting() { wait_until_ = TimePoint::max(); }
-
-  // While a handler runs, the socket is read ahead: pipelined bytes are kept, a hang-up is noticed.
-  void StartWatch();
-  void OnReadAhead(error_code error, size_t num_bytes);
-  void ProbeHalfClosed();
-  void OnGone();
-  void CancelWatch();
-  awaitable<void> JoinWatch();
 
   tcp::socket socket_;
   Worker& worker_;
   ServerState& state_;
   std::list<Connection*>::iterator here_;
   boost::beast::flat_buffer buffer_;
+  HangUpWatch watch_{socket_, buffer_};
 
   TimePoint wait_until_ = TimePoint::max();
   bool expired_ = false;
-
-  bool watching_ = false;     // an operation of the watch is pending
-  bool watch_stops_ = false;  // it shall not be renewed
-  bool half_closed_ = false;  // the client sends no more
-  bool gone_ = false;         // and reads no more
 
   // Of the exchange under way:
   std::optional<Parser> parser_;
@@ -208,7 +177,7 @@ awaitable<void> Connection::Serve() {
     StopWaiting();
     if (outcome == ReadOutcome::kClosed) {
       state_.metrics.CountRequest(match_.route, 499, ErrorKind::kClientGone,
-                                  SteadyClock::now() - began_);
+                                  SystemClock().Now() - began_);
       state_.metrics.CountGone(GoneStage::kReading);
       break;
     }
@@ -222,27 +191,27 @@ awaitable<void> Connection::Serve() {
     } else {
       response = co_await Answer();
     }
-    if (gone_) {
+    if (watch_.gone()) {
       state_.metrics.CountRequest(match_.route, 499, ErrorKind::kClientGone,
-                                  SteadyClock::now() - began_);
+                                  SystemClock().Now() - began_);
       state_.metrics.CountGone(GoneStage::kHandling);
       break;
     }
-    FinishFields(response);
+    WriteHead(response);
     state_.metrics.CountRequest(match_.route, response.status, response.failure,
-                                SteadyClock::now() - began_);
+                                SystemClock().Now() - began_);
     const bool written = co_await Write(response);
-    co_await JoinWatch();
+    co_await watch_.Join();
     EndExchange();
     if (!written) {
       state_.metrics.CountGone(GoneStage::kWriting);
       break;
     }
-    if (!keep_alive_ || half_closed_) {
+    if (!keep_alive_) {
       break;
     }
   }
-  co_await JoinWatch();
+  co_await watch_.Join();
   EndExchange();
   co_await CloseGently();
 }
@@ -255,8 +224,8 @@ awaitable<void> Connection::Refuse() {
                                   state_.options.max_connections),
                       ""};
   FillRequest();
-  Response response = ErrorResponse(*fault_, api::Dialect::kOpenAi, request_.request_id);
-  FinishFields(response);
+  const Response response = ErrorResponse(*fault_, api::Dialect::kOpenAi, request_.request_id);
+  WriteHead(response);
   if (co_await Write(response)) {
     co_await CloseGently();
   }
@@ -287,8 +256,7 @@ void Connection::BeginExchange() {
   continue_wanted_ = false;
   admitted_ = true;
   keep_alive_ = false;
-  watch_stops_ = false;
-  began_ = SteadyClock::now();
+  began_ = SystemClock().Now();
   WaitAtMost(state_.options.read_timeout);
 }
 
@@ -411,7 +379,7 @@ Connection::ReadOutcome Connection::ParserFault(error_code error) {
 }
 
 void Connection::FillRequest() {
-  request_.received = SteadyClock::now();
+  request_.received = SystemClock().Now();
   if (parser_ && parser_->is_header_done()) {
     for (const auto& field : parser_->get().base()) {
       headers_.push_back({View(field.name_string()), View(field.value())});
@@ -501,9 +469,9 @@ awaitable<Response> Connection::Answer() {
         endpoint.dialect, request_.request_id);
   }
   request_.cancelled = std::make_shared<std::atomic<bool>>(false);
-  StartWatch();
+  watch_.Start(shared_from_this(), request_.cancelled, parser_->get().version() >= 11);
   Response response = co_await RunHandler(*match_.route);
-  CancelWatch();
+  watch_.Cancel();
   co_return response;
 }
 
@@ -522,27 +490,18 @@ awaitable<Response> Connection::RunHandler(const Route& route) {
 }
 
 /// The head of the answer, up to its empty line.
-void Connection::FinishFields(Response& response) {
-  if (state_.refusing) {
+void Connection::WriteHead(const Response& response) {
+  if (state_.refusing || watch_.half_closed()) {
     keep_alive_ = false;
   }
   const bool version_10 = parser_ && parser_->is_header_done() && parser_->get().version() < 11;
+  const AfterAnswer after = !keep_alive_ ? AfterAnswer::kClose
+                            : version_10 ? AfterAnswer::kKeepAndSaySo
+                                         : AfterAnswer::kKeep;
+  std::string cors_fields;
+  state_.cors.AppendFields(request_, cors_fields);
   head_.clear();
-  const auto append = std::back_inserter(head_);
-  fmt::format_to(append, FMT_COMPILE("HTTP/1.1 {} {}\r\ndate: {}\r\nx-request-id: {}\r\n"),
-                 response.status, ReasonPhrase(response.status), worker_.date, request_.request_id);
-  if (response.status != 204) {
-    fmt::format_to(append, FMT_COMPILE("content-type: {}\r\ncontent-length: {}\r\n"),
-                   response.content_type, response.body.size());
-  }
-  head_ += response.fields;
-  state_.cors.AppendFields(request_, head_);
-  if (!keep_alive_ || half_closed_) {
-    head_ += "connection: close\r\n";
-  } else if (version_10) {
-    head_ += "connection: keep-alive\r\n";
-  }
-  head_ += "\r\n";
+  AppendResponseHead(response, request_.request_id, worker_.date, cors_fields, after, head_);
 }
 
 awaitable<bool> Connection::Write(const Response& response) {
@@ -562,9 +521,16 @@ void Connection::EndExchange() {
   if (in_exchange_) {
     in_exchange_ = false;
     --state_.exchanges;
+    if (state_.refusing) {
+      const std::lock_guard lock(state_.idle_mutex);
+      state_.idle_changed.notify_all();
+    }
   }
   state_.body_bytes -= held_bytes_;
   held_bytes_ = 0;
+  // An idle connection keeps its read buffer and nothing else.
+  std::string().swap(request_.body);
+  parser_.reset();
 }
 
 bool Connection::ReserveBody(int64_t bytes) {
@@ -599,87 +565,19 @@ awaitable<void> Connection::CloseGently() {
   }
 }
 
-void Connection::StartWatch() {
-  if (watch_stops_ || buffer_.size() >= kMaxReadAheadBytes) {
-    return;
-  }
-  watching_ = true;
-  socket_.async_read_some(buffer_.prepare(kReadBytes),
-                          [self = shared_from_this()](error_code error, size_t num_bytes) {
-                            self->OnReadAhead(error, num_bytes);
-                          });
-}
-
-void Connection::OnReadAhead(error_code error, size_t num_bytes) {
-  watching_ = false;
-  buffer_.commit(num_bytes);
-  if (!error) {
-    StartWatch();
-  } else if (error == asio::error::eof) {
-    half_closed_ = true;
-    if (!watch_stops_) {
-      ProbeHalfClosed();
-    }
-  } else if (error != asio::error::operation_aborted) {
-    OnGone();
-  }
-}
-
-/// The client has closed its sending side: it may have gone, or be waiting for the answer. Only a
-/// client that has gone resets the connection when something is sent to it, and an interim answer
-/// may be sent at any time (RFC 9110 section 15.2). HTTP/1.0 has none: there it counts as gone.
-void Connection::ProbeHalfClosed() {
-  if (parser_->get().version() < 11) {
-    OnGone();
-    return;
-  }
-  error_code error;
-  socket_.write_some(asio::buffer(kContinue), error);
-  if (error && error != asio::error::would_block) {
-    OnGone();
-    return;
-  }
-  watching_ = true;
-  socket_.async_wait(tcp::socket::wait_error, [self = shared_from_this()](error_code wait_error) {
-    self->watching_ = false;
-    if (wait_error != asio::error::operation_aborted) {
-      self->OnGone();
-    }
-  });
-}
-
-void Connection::OnGone() {
-  gone_ = true;
-  request_.cancelled->store(true, std::memory_order_relaxed);
-}
-
-void Connection::CancelWatch() {
-  watch_stops_ = true;
-  if (watching_) {
-    error_code ignored;
-    socket_.cancel(ignored);
-  }
-}
-
-/// The cancelled operation is completed by the loop, which this lets run.
-awaitable<void> Connection::JoinWatch() {
-  while (watching_) {
-    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
-  }
-}
-
 awaitable<void> ServeConnection(tcp::socket socket, Worker& worker, ServerState& state) {
+  const auto connection = std::make_shared<Connection>(std::move(socket), worker, state);
   try {
-    const auto connection = std::make_shared<Connection>(std::move(socket), worker, state);
     co_await connection->Serve();
   } catch (const std::exception& exception) {
     LogError("connection ended: {}", exception.what());
+    connection->Close();  // what is pending holds it
   }
 }
 
 awaitable<void> RefuseConnection(tcp::socket socket, Worker& worker, ServerState& state) {
+  const auto connection = std::make_shared<Connection>(std::move(socket), worker, state);
   try {
-    const auto connection = std::make_shared<Connection>(std::move(socket), worker, state);
     co_await connection->Refuse();
   } catch (const std::exception& exception) {
     LogError("connection ended: {}", exception.what());

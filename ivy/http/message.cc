@@ -26,15 +26,14 @@ std::string_view Request::Find(std::string_view name) const {
   return {};
 }
 
-Response ErrorResponse(const api::Error& error, api::Dialect dialect, std::string_view request_id,
-                       int32_t retry_after_seconds) {
+Response ErrorResponse(const api::Error& error, api::Dialect dialect, std::string_view request_id) {
   Response response;
   response.status = api::HttpStatus(error.kind, dialect);
   response.body = api::RenderError(error, dialect, request_id);
   response.failure = error.kind;
   if (api::HasRetryAfter(error.kind)) {
     fmt::format_to(std::back_inserter(response.fields), "retry-after: {}\r\n",
-                   std::max(retry_after_seconds, 1));
+                   error.retry_after_seconds);
   }
   if (error.kind == api::ErrorKind::kUnauthorized) {
     response.fields += "www-authenticate: Bearer\r\n";

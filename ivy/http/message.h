@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +11,6 @@
 #include "base/clock.h"
 #include "ivy/api/endpoint.h"
 #include "ivy/api/error.h"
-#include "ivy/encode/encode_request.h"
 
 namespace bouquet::ivy::http {
 
@@ -26,8 +27,9 @@ struct Request {
   std::string body;
   std::string request_id;  // the client's own, or a fresh one
   TimePoint received;      // when its last byte was there
-  /// Set when the client hangs up.
-  CancelFlag cancelled;
+  /// Set when the client hangs up. Shared, because the work under way and the connection end in
+  /// either order.
+  std::shared_ptr<std::atomic<bool>> cancelled;
 
   /// The value of the first header of this name (any case), or empty.
   std::string_view Find(std::string_view name) const;
@@ -41,9 +43,8 @@ struct Response {
   std::optional<api::ErrorKind> failure;  // counted by reason
 };
 
-/// An error in the dialect's shape. `retry_after_seconds` is used by the kinds that have it.
-Response ErrorResponse(const api::Error& error, api::Dialect dialect, std::string_view request_id,
-                       int32_t retry_after_seconds = 1);
+/// An error in the dialect's shape.
+Response ErrorResponse(const api::Error& error, api::Dialect dialect, std::string_view request_id);
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b);
 

@@ -56,7 +56,7 @@ awaitable<void> SweepRegularly(Worker& worker, std::chrono::milliseconds period)
   asio::steady_timer timer(worker.loop);
   for (;;) {
     worker.date = HttpDate(std::time(nullptr));
-    SweepConnections(worker, std::chrono::steady_clock::now());
+    SweepConnections(worker, SystemClock().Now());
     timer.expires_after(period);
     co_await timer.async_wait(kUseAwaitable);
   }
@@ -200,14 +200,9 @@ uint16_t Server::port() const { return impl_->port(); }
 void Server::RefuseNewRequests() { impl_->state().refusing = true; }
 
 bool Server::WaitUntilIdle(std::chrono::milliseconds wait) {
-  const auto until = std::chrono::steady_clock::now() + wait;
-  while (impl_->state().exchanges > 0) {
-    if (std::chrono::steady_clock::now() >= until) {
-      return false;
-    }
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
+  ServerState& state = impl_->state();
+  std::unique_lock lock(state.idle_mutex);
+  return state.idle_changed.wait_for(lock, wait, [&] { return state.exchanges == 0; });
 }
 
 void Server::Stop() { impl_->Stop(); }

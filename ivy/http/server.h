@@ -54,7 +54,8 @@ class Server {
   /// From now on requests to data routes are answered 503; those already being read or answered
   /// finish. Every answer closes its connection.
   void RefuseNewRequests();
-  /// Waits until no request is being read or answered; false when `wait` was not enough.
+  /// After RefuseNewRequests: waits until no request is being read or answered; false when `wait`
+  /// was not enough.
   bool WaitUntilIdle(std::chrono::milliseconds wait);
   /// Closes everything and joins the threads.
   void Stop();

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
-#include <ctime>
 #include <list>
+#include <mutex>
 #include <random>
 #include <string>
 
@@ -40,6 +41,10 @@ struct ServerState {
   std::atomic<int64_t> data_requests = 0;  // handlers of data routes under way
   std::atomic<int64_t> body_bytes = 0;     // of bodies over 64 KiB
   std::atomic<bool> refusing = false;
+
+  // Woken when an exchange ends while the server refuses new ones.
+  std::mutex idle_mutex;
+  std::condition_variable idle_changed;
 };
 
 /// One HTTP thread: its loop, and what its connections share without locks.

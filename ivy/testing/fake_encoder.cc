@@ -55,7 +55,7 @@ asio::awaitable<Status> FakeEncoder::Wait(const EncodeRequest& request) {
       ++num_cancelled_;
       co_return Cancelled("the client hung up");
     }
-    if (request.deadline.HasPassed(std::chrono::steady_clock::now())) {
+    if (request.deadline.HasPassed(SystemClock().Now())) {
       co_return DeadlineExceeded("the deadline passed in the queue");
     }
     timer.expires_after(std::chrono::milliseconds(1));

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ivy/testing/scrape.h"
+
 namespace bouquet::ivy::testing {
 
 RawClient::RawClient(uint16_t port, int receive_buffer_bytes)
@@ -79,7 +81,7 @@ std::optional<RawResponse> RawClient::Read(bool head_only) {
     }
     const std::string head = buffer_.substr(0, end + 2);
     buffer_.erase(0, end + 4);
-    response.status = std::stoi(head.substr(9, 3));
+    response.status = NumberIn<int>(std::string_view(head).substr(9, 3));
     if (response.status >= 200) {
       for (size_t at = head.find("\r\n") + 2; at < head.size();) {
         const size_t line_end = head.find("\r\n", at);
@@ -95,7 +97,7 @@ std::optional<RawResponse> RawClient::Read(bool head_only) {
     ++response.num_interim;
   }
   const std::string length = response.Header("content-length");
-  const size_t size = head_only || length.empty() ? 0 : std::stoul(length);
+  const size_t size = head_only || length.empty() ? 0 : NumberIn<size_t>(length);
   while (buffer_.size() < size) {
     if (!Fill()) {
       return std::nullopt;
