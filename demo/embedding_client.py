@@ -11,6 +11,8 @@ import time
 
 import numpy as np
 
+MAX_ATTEMPTS = 20
+
 
 def free_port(preferred):
     for port in (preferred, 0):
@@ -102,6 +104,17 @@ class EmbeddingClient:
                 yield under_way.pop(0).result()
 
     def _ask(self, method, path, body=None, headers=None):
+        """The body of the answer. A server that is full says when to come back (429, Retry-After): as told, a few times."""
+        for _ in range(MAX_ATTEMPTS):
+            status, retry_after, content = self._exchange(method, path, body, headers)
+            if status == 200:
+                return content
+            if status != 429:
+                break
+            time.sleep(retry_after)
+        raise SystemExit(f"demo: {method} {path} was answered with {status}: {content.decode()[:500]}")
+
+    def _exchange(self, method, path, body, headers):
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
@@ -109,7 +122,5 @@ class EmbeddingClient:
         connection.request(method, path, body, headers or {})
         response = connection.getresponse()
         content = response.read()
-        if response.status != 200:
-            raise SystemExit(f"demo: {method} {path} was answered with {response.status}: {content.decode()[:500]}")
         self._idle.put(connection)
-        return content
+        return response.status, int(response.headers.get("retry-after", "1")), content
