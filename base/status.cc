@@ -23,7 +23,7 @@ std::string_view StatusCodeName(StatusCode code) {
 Status::Status(StatusCode code, std::string message, std::string field)
     : error_(code == StatusCode::kOk
                  ? nullptr
-                 : std::make_unique<Error>(Error{code, std::move(message), std::move(field)})) {}
+                 : std::make_unique<Error>(Error{code, std::move(message), std::move(field), 0})) {}
 
 Status::Status(const Status& other)
     : error_(other.ok() ? nullptr : std::make_unique<Error>(*other.error_)) {}
@@ -38,6 +38,13 @@ Status& Status::operator=(const Status& other) {
 const std::string& Status::message() const { return ok() ? kEmpty : error_->message; }
 
 const std::string& Status::field() const { return ok() ? kEmpty : error_->field; }
+
+Status Status::WithRetryAfter(int32_t seconds) && {
+  if (!ok()) {
+    error_->retry_after_seconds = seconds;
+  }
+  return std::move(*this);
+}
 
 std::string Status::ToString() const {
   if (ok()) {

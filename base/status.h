@@ -56,6 +56,11 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   const std::string& field() const;
 
+  /// Whole seconds after which another try may succeed (kResourceExhausted, kUnavailable); 0 when
+  /// that is not known. Travels as HTTP's Retry-After and as gRPC's retry delay.
+  int32_t retry_after_seconds() const { return ok() ? 0 : error_->retry_after_seconds; }
+  Status WithRetryAfter(int32_t seconds) &&;
+
   /// "INVALID_ARGUMENT: dimensions must be 1..384: 512".
   std::string ToString() const;
 
@@ -64,6 +69,7 @@ class [[nodiscard]] Status {
     StatusCode code;
     std::string message;
     std::string field;
+    int32_t retry_after_seconds = 0;
   };
   std::unique_ptr<Error> error_;
 };

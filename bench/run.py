@@ -2,7 +2,8 @@
 """`./dev bench [ITEM...]`: measures against peers in one run and writes bench/results/DATE.json.
 
 Items: engine (batch 1 and throughput against ONNX Runtime, one thread and two), http (short queries, 1/16/64
-connections), start (ready time, memory at rest), embed (a file of 2,000 lines). Default: all.
+connections), gateway (Ivy without an engine against a bare Beast echo), start (ready time, memory at rest), embed (a
+file of 2,000 lines). Default: all.
 """
 import argparse
 import datetime
@@ -18,7 +19,7 @@ from engines import Bouquet, OnnxRuntime
 from make_onnx import make_model
 
 ROOT = Path(__file__).resolve().parents[1]
-ITEMS = ("engine", "http", "start", "embed")
+ITEMS = ("engine", "http", "gateway", "start", "embed")
 
 
 def onnx_file(model):
@@ -34,16 +35,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("items", nargs="*", metavar="ITEM", help=", ".join(ITEMS))
     parser.add_argument("--model", default=str(ROOT / "build/models/all-MiniLM-L6-v2"))
-    parser.add_argument("--bouquet", default=str(ROOT / "build/bench/bouquet"))
-    parser.add_argument("--engine", default=str(ROOT / "build/bench/engine_timing"))
+    parser.add_argument("--binaries", type=Path, default=ROOT / "build/bench", help="folder of what is measured")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results")
     arguments = parser.parse_args()
     items = arguments.items or ITEMS
     if unknown := set(items) - set(ITEMS):
         parser.error(f"unknown item: {', '.join(unknown)}")
 
+    bouquet = str(arguments.binaries / "bouquet")
+
     def ours(threads):
-        return Bouquet(arguments.engine, arguments.model, threads)
+        return Bouquet(str(arguments.binaries / "engine_timing"), arguments.model, threads)
 
     def both(threads):
         return [ours(threads), OnnxRuntime(onnx_file(arguments.model), threads)]
@@ -58,13 +60,17 @@ def main():
         result["engine"] = [engine_items.measure(both, threads) for threads in (1, 2) if threads <= cores]
     if "http" in items:
         print("http, one short text a request", flush=True)
-        result["http"] = service_items.http_queries(arguments.bouquet, arguments.model, ours, cores)
+        result["http"] = service_items.http_queries(bouquet, arguments.model, ours, cores)
+    if "gateway" in items:
+        print("the gateway alone", flush=True)
+        result["gateway"] = service_items.gateway_alone(str(arguments.binaries / "null_engine_server"),
+                                                        arguments.model)
     if "start" in items:
         print("start", flush=True)
-        result["start"] = service_items.start_and_memory(arguments.bouquet, arguments.model)
+        result["start"] = service_items.start_and_memory(bouquet, arguments.model)
     if "embed" in items:
         print("bouquet embed of a file", flush=True)
-        result["embed"] = service_items.embed_file(arguments.bouquet, arguments.model, ours, cores)
+        result["embed"] = service_items.embed_file(bouquet, arguments.model, ours, cores)
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / now.strftime("%Y-%m-%d-%H%M.json")

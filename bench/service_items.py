@@ -19,21 +19,24 @@ from package_index import read_descriptions  # noqa: E402
 
 CONNECTIONS = (1, 16, 64)
 WARM_UP_SECONDS, LOAD_SECONDS = 2, 8
+NULL_TURNS, NULL_SECONDS = 3, 2
 FILE_LINES = 2000
 STARTS = 5
 
 
 class ServerProcess:
-    def __init__(self, bouquet, model, *flags):
+    """A server on a free port; `command` has {port} in it. Ready when `path` is answered with 200."""
+
+    def __init__(self, command, path="/health/ready"):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
+        self._path = path
         start = time.monotonic()
-        self._process = subprocess.Popen([bouquet, "serve", model, "--port", str(self.port), "--log-level", "warning",
-                                          *flags])
+        self._process = subprocess.Popen([part.replace("{port}", str(self.port)) for part in command])
         while not self._is_ready():
             if self._process.poll() is not None or time.monotonic() - start > 60:
-                raise SystemExit("bench: the server did not become ready")
+                raise SystemExit(f"bench: {command[0]} did not become ready")
             time.sleep(0.002)
         self.ready_seconds = time.monotonic() - start
 
@@ -45,18 +48,29 @@ class ServerProcess:
 
     def stop(self):
         self._process.send_signal(signal.SIGTERM)
-        if self._process.wait(timeout=60) != 0:
-            raise SystemExit("bench: the server did not end with exit code 0")
+        return self._process.wait(timeout=60)
 
     def _is_ready(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
         try:
-            connection.request("GET", "/health/ready")
+            connection.request("GET", self._path)
             return connection.getresponse().status == 200
         except OSError:
             return False
         finally:
             connection.close()
+
+
+def serve(bouquet, model):
+    return ServerProcess([bouquet, "serve", model, "--port", "{port}", "--log-level", "warning"])
+
+
+def write_bodies(texts):
+    bodies = tempfile.NamedTemporaryFile("w", suffix=".jsonl")
+    for text in texts:
+        bodies.write(json.dumps({"input": text, "encoding_format": "base64"}) + "\n")
+    bodies.flush()
+    return bodies
 
 
 def texts_and_ids(model, count):
@@ -94,11 +108,8 @@ def http_queries(bouquet, model, make_engine, threads):
     rate, one_ms = engine_alone(engine, ids)
     engine.close()
     rows = []
-    server = ServerProcess(bouquet, model)
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as bodies:
-        for text in texts:
-            bodies.write(json.dumps({"input": text, "encoding_format": "base64"}) + "\n")
-        bodies.flush()
+    server = serve(bouquet, model)
+    with write_bodies(texts) as bodies:
         for connections in CONNECTIONS:
             load(server.port, bodies.name, connections, WARM_UP_SECONDS)
             answer = load(server.port, bodies.name, connections, LOAD_SECONDS)
@@ -111,15 +122,40 @@ def http_queries(bouquet, model, make_engine, threads):
     return {"engine_per_s": rate, "engine_one_ms": one_ms, "threads": threads, "rows": rows}
 
 
+def gateway_alone(null_engine_server, model):
+    """Ivy without an engine against a bare Beast echo, one server thread each; they take turns."""
+    texts, _ = texts_and_ids(model, 512)
+    ours = ServerProcess([null_engine_server, "{port}", "gateway"])
+    bare = ServerProcess([null_engine_server, "{port}", "bare"])
+    rows = []
+    with write_bodies(texts) as bodies:
+        for connections in CONNECTIONS:
+            turns = []
+            for _ in range(NULL_TURNS):
+                turns.append([load(server.port, bodies.name, connections, NULL_SECONDS) for server in (ours, bare)])
+            ours_per_s, bare_per_s = (statistics.median(t[i]["requests"] / t[i]["seconds"] for t in turns)
+                                      for i in (0, 1))
+            rows.append({"connections": connections, "per_s": ours_per_s, "echo_per_s": bare_per_s,
+                         "p50_ms": statistics.median(t[0]["p50_ms"] for t in turns),
+                         "ratio": statistics.median((a["requests"] / a["seconds"]) / (b["requests"] / b["seconds"])
+                                                    for a, b in turns)})
+            print(f"  {connections:2} connections: {ours_per_s:.0f}/s, bare echo {bare_per_s:.0f}/s, "
+                  f"{rows[-1]['ratio']:.2f} x", flush=True)
+    ours.stop()
+    bare.stop()
+    return rows
+
+
 def start_and_memory(bouquet, model):
     """Seconds from start to ready (median of some starts); resident memory a second later, before any request."""
     ready, resident = [], []
     for _ in range(STARTS):
-        server = ServerProcess(bouquet, model)
+        server = serve(bouquet, model)
         ready.append(server.ready_seconds)
         time.sleep(1)
         resident.append(server.resident_mb())
-        server.stop()
+        if server.stop() != 0:
+            raise SystemExit("bench: the server did not end with exit code 0")
     weights = sum(f.stat().st_size for f in Path(model).glob("*.safetensors")) / 1e6
     row = {"ready_s": statistics.median(ready), "resident_mb": statistics.median(resident), "weights_mb": weights}
     print(f"  ready after {row['ready_s']:.2f} s, {row['resident_mb']:.0f} MB resident, weights {weights:.0f} MB",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -374,6 +375,13 @@ Result<fs::path> FindTransformerFolder(const fs::path& folder) {
   }
   ASSIGN_OR_RETURN(const std::vector<Entry> entries, ReadEntries(folder, *document));
   return entries.front().folder;
+}
+
+std::string_view PoolingModeName(PoolingMode mode) {
+  const auto* found = std::find_if(kPoolingNames.begin(), kPoolingNames.end(),
+                                   [mode](const PoolingName& name) { return name.mode == mode; });
+  CHECK(found != kPoolingNames.end());
+  return found->name;
 }
 
 Result<Pipeline> ParsePipeline(const fs::path& folder, const Traits& traits) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace bouquet::model {
 // Transformer comes first and is not in the list; what follows turns hidden states into one row.
 
 enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };
+
+/// As config files spell it: "mean", "mean_sqrt_len_tokens", …
+std::string_view PoolingModeName(PoolingMode mode);
 
 struct PoolingModule {
   std::vector<PoolingMode> modes;  // several are concatenated in this order

@@ -1,7 +1,5 @@
 #include "text/bert_normalizer.h"
 
-#include <algorithm>
-
 #include "text/unicode/utf8.h"
 
 namespace bouquet::text {
@@ -68,7 +66,7 @@ class Writer {
     if (marks_.empty()) {
       return;
     }
-    std::ranges::stable_sort(marks_, {}, &PendingMark::combining_class);
+    unicode::SortMarks(marks_);
     for (const PendingMark& mark : marks_) {
       WriteLowered(mark.value, unicode::Properties(mark.value));
     }

@@ -81,7 +81,7 @@ class DoubleArrayTrie::Builder {
         return base;
       }
     }
-    const auto base = static_cast<uint32_t>(slots_.size());
+    const uint32_t base = end_;
     Grow(base + 256);
     return base;
   }
@@ -109,6 +109,7 @@ class DoubleArrayTrie::Builder {
     (next_[slot] == kNone ? last_free_ : previous_[next_[slot]]) = previous_[slot];
     free_[slot] = false;
     slots_[slot].parent = parent;
+    end_ = std::max(end_, slot + 1);
   }
 
   const std::vector<Entry>& entries_;
@@ -118,6 +119,7 @@ class DoubleArrayTrie::Builder {
   std::vector<uint32_t> previous_;  // free slots only
   uint32_t first_free_ = kNone;
   uint32_t last_free_ = kNone;
+  uint32_t end_ = 0;                   // everything from here on is free
   std::vector<unsigned char> labels_;  // of the node in hand, rising
 };
 

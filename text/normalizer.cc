@@ -1,5 +1,7 @@
 #include "text/normalizer.h"
 
+#include <utility>
+
 #include "text/bert_normalizer.h"
 #include "text/unicode/properties.h"
 #include "text/unicode/utf8.h"
@@ -111,10 +113,13 @@ void RunStage(const NormalizerStage& stage, std::string_view text,
 }  // namespace
 
 std::string_view Normalizer::Normalize(std::string_view text, EncodeScratch& scratch) const {
+  // The buffers take turns by pointer: swapping their contents would let each grow on its own.
+  std::string* out = &scratch.normalized;
+  std::string* other = &scratch.spare;
   for (const NormalizerStage& stage : stages_) {
-    RunStage(stage, text, scratch.unicode, scratch.spare);
-    scratch.spare.swap(scratch.normalized);
-    text = scratch.normalized;
+    RunStage(stage, text, scratch.unicode, *out);
+    text = *out;
+    std::swap(out, other);
   }
   return text;
 }

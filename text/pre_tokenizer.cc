@@ -1,6 +1,7 @@
 #include "text/pre_tokenizer.h"
 
 #include <array>
+#include <utility>
 
 #include "text/unicode/properties.h"
 #include "text/unicode/utf8.h"
@@ -185,18 +186,20 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
 
 const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
                                                          EncodeScratch& scratch) const {
-  scratch.pieces.clear();
+  Pieces* in = &scratch.spare_pieces;
+  Pieces* out = &scratch.pieces;
+  in->clear();
   if (!text.empty()) {
-    scratch.pieces.push_back(text);
+    in->push_back(text);
   }
   for (const PreTokenizerStage& stage : stages_) {
-    scratch.spare_pieces.clear();
-    for (const std::string_view piece : scratch.pieces) {
-      RunStage(stage, piece, scratch.spare_pieces);
+    out->clear();
+    for (const std::string_view piece : *in) {
+      RunStage(stage, piece, *out);
     }
-    scratch.spare_pieces.swap(scratch.pieces);
+    std::swap(in, out);
   }
-  return scratch.pieces;
+  return *in;
 }
 
 }  // namespace bouquet::text

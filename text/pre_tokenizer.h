@@ -41,7 +41,7 @@ class PreTokenizer {
  public:
   explicit PreTokenizer(std::vector<PreTokenizerStage> stages = {}) : stages_(std::move(stages)) {}
 
-  /// The pieces, none empty, point into `text`; they lie in `scratch.pieces`.
+  /// The pieces, none empty, point into `text`; they lie in the scratch until the next call.
   const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const;
 
  private:

@@ -41,7 +41,10 @@ TokenSequence Assemble(const SequenceTemplate& frame, bool add_special_tokens, c
   TokenSequence sequence;
   sequence.ids.reserve(num_tokens);
   const auto append = [&](const int32_t* begin, const int32_t* end, uint8_t type_id) {
-    if (type_id != 0 && sequence.type_ids.empty() && begin != end) {
+    if (begin == end) {
+      return;
+    }
+    if (type_id != 0 && sequence.type_ids.empty()) {  // so far all were 0, and left out
       sequence.type_ids.reserve(num_tokens);
       sequence.type_ids.resize(sequence.ids.size(), 0);
     }

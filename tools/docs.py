@@ -68,6 +68,13 @@ def http(result):
               f"second in full batches, {facts['engine_one_ms']:.2f} ms for one.\n" + source_line(result))
 
 
+def gateway(result):
+    rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['echo_per_s']:.0f}",
+             f"**{row['ratio']:.2f}**"] for row in result["gateway"]]
+    return (table(["connections", "requests a second", "p50 ms", "bare Beast echo, a second", "ratio"], rows)
+            + "\n" + source_line(result))
+
+
 def start(result):
     row = result["start"]
     return (table(["ready after", "resident at rest", "of which weights"],
@@ -82,7 +89,7 @@ def embed(result):
             + f"\n{row['lines']} lines, {row['tokens']} tokens. " + source_line(result))
 
 
-ITEMS = {"engine": engine, "http": http, "start": start, "embed": embed}
+ITEMS = {"engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed}
 
 
 def render(text, results):

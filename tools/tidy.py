@@ -6,6 +6,7 @@
 What it does not see: macros that hide includes, calls built by token pasting, C++ that its brace counting misreads.
 """
 import fnmatch
+import posixpath
 import re
 import subprocess
 import sys
@@ -30,9 +31,14 @@ LAYERS: Dict[str, List[str]] = {
     "bench": ["*"],
 }
 
+# Named in cmake/component.cmake.
+BUILT_ELSEWHERE = ("testing/fuzz_replay_main.cc",)
+
 # Files that may include more than their component.
 EXCEPTIONS: List[Tuple[str, List[str]]] = [
     ("ivy/dispatch/in_process_replica*", ["tulip/core.h", "tulip/sequence.h"]),
+    # Shared by the golden tests beside it.
+    ("rose/golden_cases.h", ["testing/*"]),
     # Tests of the seam between two components.
     ("ivy/dispatch/in_process_replica_test.cc", ["tulip/*", "rose/*"]),
 ]
@@ -44,7 +50,8 @@ INSIDE: List[Tuple[str, str]] = [
     ("ivy/encode/*", "ivy/api/*"), ("ivy/encode/*", "ivy/handlers/*"), ("ivy/encode/*", "ivy/http/*"),
     ("ivy/dispatch/*", "ivy/api/*"), ("ivy/dispatch/*", "ivy/handlers/*"), ("ivy/dispatch/*", "ivy/http/*"),
     ("ivy/dispatch/*", "ivy/encode/*"),
-    ("ivy/http/*", "ivy/api/*"), ("ivy/http/*", "ivy/handlers/*"), ("ivy/http/*", "ivy/encode/*"),
+    ("ivy/http/*", "ivy/handlers/*"), ("ivy/http/*", "ivy/encode/*"), ("ivy/http/*", "ivy/dispatch/*"),
+    ("ivy/http/*", "ivy/api/openai.h"), ("ivy/http/*", "ivy/api/tei.h"), ("ivy/http/*", "ivy/api/embed_*"),
     ("tulip/scheduler.*", "tulip/core.h"), ("tulip/scheduler.*", "tulip/admission.h"),
     ("tulip/scheduler.*", "tulip/serving_loop.h"), ("tulip/scheduler.*", "rose/engine.h"),
     ("tulip/scheduler.*", "rose/lazy_tensor.h"),
@@ -55,6 +62,9 @@ INSIDE: List[Tuple[str, str]] = [
     ("rose/backend/*", "rose/models/*"), ("rose/backend/*", "rose/layers/*"), ("rose/backend/*", "rose/heads/*"),
     ("rose/backend/*", "rose/engine.h"),
 ]
+
+# Values that every part of ivy exchanges.
+SHARED_INSIDE = ("ivy/encode/encode_request.h",)
 
 # Other people's headers, and the only files that may name them.
 THIRD_PARTY: Dict[str, List[str]] = {
@@ -77,25 +87,32 @@ BANNED_TYPE = re.compile(r"\b(?:class|struct|namespace|enum class)\s+\w*?(Utils?
                          r"|\bnamespace\s+(?:\w+::)*(utils?|common|helpers?|misc)\b")
 NAME_ADVICE = "name it after what its functions have in common"
 
-TEST_FILES = ("*_test.cc", "*_fuzz.cc", "*_bench.cc", "testing/*", "tests/*", "bench/*")
+TEST_PROGRAMS = ("text/print_ids.cc", "ivy/http/null_engine_server.cc")
+TEST_FILES = ("*_test.cc", "*_fuzz.cc", "*_bench.cc", "testing/*", "*/testing/*", "tests/*", "bench/*", *TEST_PROGRAMS)
 # (pattern, what to use instead, files where it is allowed)
 BANNED_CALLS: List[Tuple[str, str, Tuple[str, ...]]] = [
-    (r"\bstd::c(out|err|log)\b", "log.h, or return a Status; only cli/ talks to the terminal", ("cli/*", *TEST_FILES)),
-    (r"(?<![\w:.>])(?:std::)?f?printf\s*\(", "log.h, or fmt::print in cli/", ("cli/*", "base/check.cc", *TEST_FILES)),
+    (r"\bstd::c(out|err|log)\b", "log.h, or return a Status; only programs talk to the terminal",
+     ("cli/*", *TEST_FILES)),
+    (r"(?<![\w:.>])(?:std::)?f?printf\s*\(", "log.h, or fmt::print in programs",
+     ("cli/*", "base/check.cc", *TEST_FILES)),
     (r"(?<![\w:.>])(?:std::)?s?rand\s*\(", "std::mt19937 with a seed that the test prints", ()),
     (r"(?<![\w:.>])(?:std::)?v?sn?printf\s*\(", "fmt::format", ()),
     (r"(?<![\w:.>])(?:std::)?(?:strcpy|strcat|strtok|gets)\s*\(", "std::string or std::string_view", ()),
     (r"(?<![\w:.>])(?:std::)?(?:ato[ifl]+|strto\w+|sto(?:i|l|ll|ul|ull|f|d|ld))\s*\(",
-     "std::from_chars, which reports errors", ()),
+     "std::from_chars, which reports errors (JSON's range check needs to know too large from too small: strtod)",
+     ("ivy/api/json_fault.cc", *TEST_FILES)),
     (r"\bstd::regex\b", "a hand-written matcher: std::regex recurses per character and can overflow the stack", ()),
     (r"\bstd::async\b", "a named thread with a queue, or the executor that is there", ()),
-    (r"\.detach\s*\(\s*\)", "join: a detached thread outlives what it uses", ()),
+    (r"\.detach\s*\(\s*\)", "join: a detached thread outlives what it uses", ("cli/*",)),
     (r"\bsleep_(?:for|until)\b|(?<![\w:.>])u?sleep\s*\(",
-     "a condition variable or a timer, so that stopping does not wait", TEST_FILES),
-    (r"(?<![\w:.>])assert\s*\(", "CHECK, which prints both values and stays in release builds", ()),
-    (r"\bconst_cast\b", "a non-const path to the value", ("base/*", *TEST_FILES)),
+     "a condition variable or a timer, so that stopping does not wait (the drain itself may)",
+     ("ivy/gateway.cc", "ivy/http/server.cc", *TEST_FILES)),
+    (r"(?<![\w:.>])assert\s*\(", "CHECK, which stays in release builds (a look at every byte may not)",
+     ("text/wordpiece.cc",)),
+    (r"\bconst_cast\b", "a non-const path to the value (oneDNN takes no const memory)",
+     ("rose/backend/cpu/*", *TEST_FILES)),
     (r"\bsystem_clock::now\b|\bsteady_clock::now\b", "the injected Clock of base/clock.h",
-     ("base/*", "cli/*", *TEST_FILES)),
+     ("base/*", "cli/*", "ivy/http/*", "ivy/handlers/*", "rose/backend/cpu/worker_pool.cc", *TEST_FILES)),
     (r"\bstd::(?:endl)\b", "'\\n'", ()),
     (r"(?<![\w:.>])(?:std::)?(?:exit|quick_exit)\s*\(", "return a Status up to main", ("cli/*", *TEST_FILES)),
     (r"(?<![\w:.>])(?:std::)?system\s*\(", "a library call", TEST_FILES),
@@ -106,13 +123,14 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}{-])/(?:work|root|home|Users)/\w")
 URL = re.compile(r"\bhttps?://([A-Za-z0-9.-]+)")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "0.0.0.0", "host", "example.com", "example.org")
 
-MAX_COLUMNS = {".h": 100, ".cc": 100, ".py": 120, ".sh": 130, ".cmake": 130, "CMakeLists.txt": 130, "dev": 130}
+MAX_COLUMNS = {".h": 100, ".cc": 100, ".py": 130, ".sh": 130, ".cmake": 130, "CMakeLists.txt": 130, "dev": 130}
 MAX_FUNCTION_LINES = 70
 MAX_FILE_LINES = 600
+MAX_TEST_FILE_LINES = 800
 MAX_FILE_BYTES = 1_000_000
 MAX_README_LINES = 60
 GENERATED = re.compile(r"^(?://|#) (?:Generated|Written) by", re.MULTILINE)
-TEXT_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".yml", ".yaml", ".lua", ""}
+TEXT_SUFFIXES = {".h", ".cc", ".inc", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".yml", ".yaml", ".lua", ""}
 
 
 class Violation(NamedTuple):
@@ -136,12 +154,13 @@ _TOKENS = re.compile(
     r"|/\*(?s:.*?)\*/")
 
 
-def code_only(text: str) -> str:
-    """`text` with comments and the insides of literals blanked, line structure kept."""
+def code_only(text: str, comments: bool = False) -> str:
+    """`text` with the insides of literals blanked, and comments unless wanted; line structure kept."""
     def blank(match):
         found = match.group(0)
-        kept = re.sub(r"[^\n]", " ", found)
-        return kept if found.startswith("/") else '"' + kept[1:-1] + '"'
+        if found.startswith("/"):
+            return found if comments else re.sub(r"[^\n]", " ", found)
+        return '"' + re.sub(r"[^\n]", " ", found[1:-1]) + '"'
     return _TOKENS.sub(blank, text)
 
 
@@ -230,7 +249,8 @@ def check_layers(tree: Tree) -> Iterator[Violation]:
             elif not matches(target, allowed):
                 yield Violation(path, number, "layers", f"{component} must not include {target}")
             for pattern, forbidden in INSIDE:
-                if fnmatch.fnmatchcase(path, pattern) and fnmatch.fnmatchcase(target, forbidden) and not is_test(path):
+                if fnmatch.fnmatchcase(path, pattern) and fnmatch.fnmatchcase(target, forbidden) \
+                        and target not in SHARED_INSIDE and not is_test(path):
                     yield Violation(path, number, "layers", f"{pattern} must not include {target}")
 
 
@@ -254,17 +274,15 @@ def check_cmake(tree: Tree) -> Iterator[Violation]:
         for dep in deps:
             if "*" not in allowed and owner.get(dep, dep) not in allowed:
                 yield Violation(path, number, "layers", f"{name} must not depend on {dep}")
+    listed = set()
+    for path, text in tree.items():
+        if path.endswith("CMakeLists.txt"):
+            folder = posixpath.dirname(path)
+            listed.update(posixpath.normpath(posixpath.join(folder, source))
+                          for source in re.findall(r"[\w./-]+\.cc\b", re.sub(r"#[^\n]*", "", text)))
     for path in tree:
-        if path.endswith(".cc") and path.split("/")[0] in LAYERS:
-            folder = path
-            while "/" in folder:
-                folder = folder.rsplit("/", 1)[0]
-                listed = tree.get(folder + "/CMakeLists.txt")
-                if listed is not None and path[len(folder) + 1:] in listed:
-                    break
-            else:
-                if path != "testing/fuzz_replay_main.cc":
-                    yield Violation(path, 1, "cmake", "is listed in no CMakeLists.txt above it")
+        if path.endswith(".cc") and path.split("/")[0] in LAYERS and path not in listed and path not in BUILT_ELSEWHERE:
+            yield Violation(path, 1, "cmake", "is listed in no CMakeLists.txt")
 
 
 def check_headers(tree: Tree) -> Iterator[Violation]:
@@ -313,7 +331,9 @@ def check_lengths(tree: Tree) -> Iterator[Violation]:
         limit = MAX_COLUMNS.get(name) or MAX_COLUMNS.get(Path(path).suffix)
         lines = text.splitlines()
         if limit and not GENERATED.search(text[:400]) and name != "apt-packages.txt":
-            for number, line in enumerate(lines, 1):
+            # Text within literals, such as JSON in a test, may be wider: it cannot be broken.
+            for number, line in enumerate(code_only(text, comments=True).splitlines() if is_cpp(path) else lines, 1):
+                line = line.rstrip(' ",;)')
                 if len(line) > limit and not re.match(r"\s*(?://|#)?\s*\S+$", line):
                     yield Violation(path, number, "lengths", f"{len(line)} columns, limit {limit}")
         if name == "README.md" and "/" in path and len(lines) > MAX_README_LINES:
@@ -321,8 +341,9 @@ def check_lengths(tree: Tree) -> Iterator[Violation]:
                                                 f"limit {MAX_README_LINES}")
         if not is_cpp(path) or GENERATED.search(text[:400]):
             continue
-        if len(lines) > MAX_FILE_LINES:
-            yield Violation(path, 1, "lengths", f"{len(lines)} lines, limit {MAX_FILE_LINES}: split it by idea")
+        most = MAX_TEST_FILE_LINES if is_test(path) else MAX_FILE_LINES
+        if len(lines) > most:
+            yield Violation(path, 1, "lengths", f"{len(lines)} lines, limit {most}: split it by idea")
         for first, last in functions(code_only(text)):
             if last - first + 1 > MAX_FUNCTION_LINES:
                 yield Violation(path, first, "lengths", f"function of {last - first + 1} lines, limit "

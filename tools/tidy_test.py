@@ -53,7 +53,7 @@ class CMakeTest(unittest.TestCase):
         tree = {"base/CMakeLists.txt": "bouquet_library(base SOURCES deep/a.cc)\n",
                 "base/deep/a.cc": "", "base/deep/b.cc": ""}
         self.assertEqual(found(tidy.check_cmake, tree),
-                         ["base/deep/b.cc:1: cmake: is listed in no CMakeLists.txt above it"])
+                         ["base/deep/b.cc:1: cmake: is listed in no CMakeLists.txt"])
 
 
 class HeadersTest(unittest.TestCase):

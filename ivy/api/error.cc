@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/json.h"
 
 namespace bouquet::ivy::api {
@@ -43,6 +45,7 @@ constexpr std::array<ErrorRow, kNumErrorKinds> kErrors = {{
     {ErrorKind::kUnavailable, "unavailable", 503, 503, "unavailable_error", "", "Unhealthy"},
     {ErrorKind::kUnimplemented, "unimplemented", 501, 501, "server_error", "", "Backend"},
     {ErrorKind::kClientGone, "client_gone", 499, 499, "timeout_error", "", "Timeout"},
+    {ErrorKind::kFailedItems, "failed_items", 500, 500, "server_error", "", "Backend"},
     {ErrorKind::kInternal, "internal", 500, 500, "server_error", "", "Backend"},
 }};
 
@@ -58,11 +61,22 @@ static_assert(RowsFollowTheEnum());
 
 const ErrorRow& RowOf(ErrorKind kind) { return kErrors[static_cast<size_t>(kind)]; }
 
+/// Messages may quote what a client sent: paths and headers are bytes, and JSON is UTF-8.
+std::string AsUtf8(std::string text) {
+  if (!simdjson::validate_utf8(text)) {
+    for (char& c : text) {
+      c = static_cast<uint8_t>(c) < 0x80 ? c : '?';
+    }
+  }
+  return text;
+}
+
 std::string ShownMessage(const Error& error, std::string_view request_id) {
   if (error.kind == ErrorKind::kInternal) {
     return fmt::format("internal error; the server's log has more under request id {}", request_id);
   }
-  return error.field.empty() ? error.message : fmt::format("{}: {}", error.field, error.message);
+  return AsUtf8(error.field.empty() ? error.message
+                                    : fmt::format("{}: {}", error.field, error.message));
 }
 
 }  // namespace
@@ -91,7 +105,8 @@ ErrorKind KindOf(StatusCode code) {
 }
 
 Error ErrorFrom(const Status& status) {
-  return {KindOf(status.code()), status.message(), status.field()};
+  return {KindOf(status.code()), status.message(), status.field(),
+          std::max(status.retry_after_seconds(), 1)};
 }
 
 std::string_view ErrorKindName(ErrorKind kind) { return RowOf(kind).name; }
@@ -119,7 +134,7 @@ void AppendOpenAiError(const Error& error, std::string_view request_id, std::str
   if (error.field.empty()) {
     out += "null";
   } else {
-    AppendJsonString(error.field, out);
+    AppendJsonString(AsUtf8(error.field), out);
   }
   out += R"(,"code":)";
   if (row.openai_code.empty()) {

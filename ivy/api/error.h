@@ -31,7 +31,8 @@ enum class ErrorKind : uint8_t {
   kDeadlineExceeded,
   kUnavailable,
   kUnimplemented,
-  kClientGone,  // nobody reads this answer: for logs and metrics
+  kClientGone,   // nobody reads this answer: for logs and metrics
+  kFailedItems,  // some inputs failed alone (a row that is not finite); the message names them
   kInternal,
 };
 inline constexpr size_t kNumErrorKinds = static_cast<size_t>(ErrorKind::kInternal) + 1;
@@ -42,6 +43,7 @@ struct Error {
   ErrorKind kind = ErrorKind::kInternal;
   std::string message;
   std::string field;
+  int32_t retry_after_seconds = 1;  // for the kinds that say when to try again
 };
 
 ErrorKind KindOf(StatusCode code);

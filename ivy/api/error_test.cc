@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
+
 namespace bouquet::ivy::api {
 namespace {
 
@@ -60,6 +62,15 @@ TEST(ErrorTest, HidesTheMessageOfInternalErrors) {
         RenderError({ErrorKind::kInternal, "/secret/path", ""}, dialect, "req-7");
     EXPECT_THAT(body, Not(HasSubstr("secret")));
     EXPECT_THAT(body, HasSubstr("req-7"));
+  }
+}
+
+TEST(ErrorTest, WritesValidJsonWhateverIsQuoted) {
+  const Error error = {ErrorKind::kUnknownRoute, "no such route: /a\xFF\"\x01", "fi\xC3(eld"};
+  for (const Dialect dialect : {Dialect::kOpenAi, Dialect::kTei}) {
+    const std::string body = RenderError(error, dialect, "id");
+    EXPECT_TRUE(JsonDocument::Parse(body, "error").ok()) << body;
+    EXPECT_THAT(body, HasSubstr("/a?"));
   }
 }
 

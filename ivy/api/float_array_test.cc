@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -45,8 +45,8 @@ TEST(FloatArrayTest, IsValidJsonThatReadsBackToTheSameBits) {
   ASSERT_TRUE(document.ok()) << document.status().ToString();
   const char* at = text.c_str() + 1;
   for (const float value : values) {
-    char* end = nullptr;
-    const float back = std::strtof(at, &end);
+    float back = 0;
+    const char* end = std::from_chars(at, text.c_str() + text.size(), back).ptr;
     ASSERT_EQ(std::bit_cast<uint32_t>(back), std::bit_cast<uint32_t>(value)) << value;
     at = end + 1;
   }

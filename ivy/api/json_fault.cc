@@ -1,9 +1,8 @@
 #include "ivy/api/json_fault.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <system_error>
 
 namespace bouquet::ivy::api {
@@ -38,6 +37,33 @@ size_t Utf8SequenceLength(std::string_view text) {
     return continues(1, low, high) && continues(2) && continues(3) ? 4 : 0;
   }
   return 0;
+}
+
+/// Whether the magnitude of a number that is far from one is above it. `number` is valid JSON.
+bool IsAboveOne(std::string_view number) {
+  if (number.front() == '-') {
+    number.remove_prefix(1);
+  }
+  const size_t mark = std::min(number.find_first_of("eE"), number.size());
+  std::string_view exponent = number.substr(std::min(mark + 1, number.size()));
+  const std::string_view mantissa = number.substr(0, mark);
+  const size_t point = std::min(mantissa.find('.'), mantissa.size());
+  const size_t first_digit = mantissa.find_first_not_of("0.");
+  if (first_digit == std::string_view::npos) {
+    return false;  // it is zero
+  }
+  // The power of ten of the first digit that counts.
+  const int64_t power = static_cast<int64_t>(point) - static_cast<int64_t>(first_digit);
+  if (exponent.starts_with('+')) {
+    exponent.remove_prefix(1);
+  }
+  int64_t shift = 0;
+  const std::errc error =
+      std::from_chars(exponent.data(), exponent.data() + exponent.size(), shift).ec;
+  if (error == std::errc::result_out_of_range) {
+    return exponent.front() != '-';
+  }
+  return power + shift > 0;
 }
 
 /// Recursive descent over RFC 8259's grammar; recursion is bounded by max_depth.
@@ -273,18 +299,24 @@ class Scanner {
   }
 
   bool CheckRange(std::string_view number, bool integer, size_t begin) {
-    const std::string text(number);
-    if (!integer) {
-      // Too small to tell from zero is fine, too large is not: hence strtod, which says which.
-      return std::isfinite(std::strtod(text.c_str(), nullptr)) ||
-             Fail(Kind::kNumberRange, begin, "number is out of range");
+    const char* first = number.data();
+    const char* last = first + number.size();
+    std::errc error{};
+    if (integer && number.front() == '-') {
+      int64_t value = 0;
+      error = std::from_chars(first, last, value).ec;
+    } else if (integer) {
+      uint64_t value = 0;
+      error = std::from_chars(first, last, value).ec;
+    } else {
+      // Too small to tell from zero is fine, too large is not; from_chars says "out of range" to
+      // both.
+      double value = 0;
+      error = std::from_chars(first, last, value).ec;
+      if (error == std::errc::result_out_of_range && !IsAboveOne(number)) {
+        return true;
+      }
     }
-    const char* first = text.data();
-    const char* last = first + text.size();
-    int64_t negative = 0;
-    uint64_t positive = 0;
-    const std::errc error = number.front() == '-' ? std::from_chars(first, last, negative).ec
-                                                  : std::from_chars(first, last, positive).ec;
     return error == std::errc() || Fail(Kind::kNumberRange, begin, "number is out of range");
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace bouquet::ivy::api {
 namespace {
@@ -74,7 +75,18 @@ TEST(JsonFaultTest, CountsArraysAndObjectsInsideOneAnother) {
 TEST(JsonFaultTest, RefusesNumbersThatNoTypeHolds) {
   ExpectFault("[18446744073709551616]", Kind::kNumberRange, 1, "[0]");
   ExpectFault("[-9223372036854775809]", Kind::kNumberRange, 1, "[0]");
-  ExpectFault("[1e400]", Kind::kNumberRange, 1, "[0]");
+  const std::string zeros(400, '0');
+  const std::vector<std::string> too_large = {"1e400", "-1E+400", "1" + zeros + ".5",
+                                              "0." + zeros + "1e900", "1e99999999999999999999"};
+  for (const std::string& number : too_large) {
+    ExpectFault("[" + number + "]", Kind::kNumberRange, 1, "[0]");
+  }
+  const std::vector<std::string> tiny = {
+      "1e-400", "0." + zeros + "1",        "1" + zeros + ".5e-900", "1e-99999999999999999999",
+      "0e999",  "0.0e99999999999999999999"};
+  for (const std::string& number : tiny) {
+    EXPECT_FALSE(FindJsonFault("[" + number + "]", 16).has_value()) << number;
+  }
 }
 
 }  // namespace

@@ -5,24 +5,24 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "ivy/dispatch/cancel_flag.h"
 #include "model/output_spec.h"
 #include "model/traffic_class.h"
 #include "text/text_pipeline.h"
 
 namespace bouquet::ivy {
 
-/// Set by whoever learns that the answer is no longer wanted (the client hung up); read by the
-/// queue when the next batch is formed. Shared, because the step under way and the connection end
-/// in either order.
-using CancelFlag = std::shared_ptr<std::atomic<bool>>;
-
 /// One input of a request: a text, or token ids to be used verbatim.
 using EncodeInput = std::variant<std::string, std::vector<int32_t>>;
+
+/// How the message of a kInvalidArgument for an empty input begins: dialects tell it from others.
+inline constexpr std::string_view kEmptyInputMessage = "input must not be empty";
 
 /// What a handler asks of the encoder. Knows no dialect and no HTTP.
 struct EncodeRequest {

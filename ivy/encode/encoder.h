@@ -14,27 +14,31 @@ namespace bouquet::ivy {
 
 struct EncoderOptions {
   int64_t max_tokens_per_request = 300'000;  // --max-tokens-per-request: kOutOfRange beyond
-  int32_t max_input_tokens = 0;              // the longest input: the model's maximum, or lower
-  int32_t vocabulary_rows = 0;  // ids, given or tokenized, are 0 .. vocabulary_rows - 1
-  int32_t chunk_tokens =
-      16'384;  // a chunk, the work sent to one replica together, ends at about this many
+  int32_t max_input_tokens = 0;              // the longest input; 0: what the replicas admit
+  int32_t vocabulary_rows = 0;  // ids, given or tokenized, are 0 .. vocabulary_rows - 1; 0: theirs
+  /// A chunk, the work sent to one replica together, ends at about this many tokens, and at a
+  /// replica's step target if that is less: then a long request fills every step, and others get in
+  /// between.
+  int32_t chunk_tokens = 16'384;
 };
 
 /// Text → rows without HTTP: tokenize, split into chunks, dispatch, gather in input order. Handlers
 /// call this, and so does `bouquet embed`. Thread: any executor; an Encode holds no thread while it
-/// waits.
+/// waits. The executor must live until stage and replicas have stopped.
 class Encoder {
  public:
-  /// All three must outlive the encoder.
-  Encoder(EncoderOptions options, TokenizeStage& tokenize_stage, ReplicaPool& pool);
+  /// Both must outlive the encoder.
+  Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool);
 
   /// Error: kInvalidArgument with the input's path (empty, over-long, id out of range, invalid
-  /// UTF-8), kOutOfRange, kResourceExhausted (queue full), kDeadlineExceeded, kCancelled,
-  /// kUnavailable. Items that fail alone are in `statuses`.
+  /// UTF-8), kUnimplemented (text, where the model takes ids only), kOutOfRange,
+  /// kResourceExhausted (queue full), kDeadlineExceeded, kCancelled, kUnavailable. It cancels
+  /// whatever of the request is under way. Items that fail alone are in `statuses`.
   boost::asio::awaitable<Result<EncodedRows>> Encode(EncodeRequest request);
 
  private:
-  EncoderOptions options_;
+  TokenizeLimits limits_;
+  int64_t chunk_tokens_;
   TokenizeStage& tokenize_stage_;
   ReplicaPool& pool_;
 };

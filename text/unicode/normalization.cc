@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <tuple>
 
 #include "text/unicode/utf8.h"
 
@@ -17,26 +18,8 @@ std::u32string_view Sequence(size_t offset) {
   return {kDecompositions + offset + 1, kDecompositions[offset]};
 }
 
-/// Sorts the marks that wait by combining class, keeping the order of equals, and writes them.
 void Settle(std::vector<PendingMark>& marks, std::u32string& out) {
-  if (marks.empty()) {
-    return;
-  }
-  // Insertion sort: stable, and runs of marks are short in all but hostile text. Those are sorted
-  // by a stable merge, so that the cost stays n log n.
-  constexpr size_t kShort = 16;
-  const auto before = [](const PendingMark& a, const PendingMark& b) {
-    return a.combining_class < b.combining_class;
-  };
-  if (marks.size() > kShort) {
-    std::stable_sort(marks.begin(), marks.end(), before);
-  } else {
-    for (size_t i = 1; i < marks.size(); ++i) {
-      for (size_t k = i; k > 0 && before(marks[k], marks[k - 1]); --k) {
-        std::swap(marks[k], marks[k - 1]);
-      }
-    }
-  }
+  SortMarks(marks);
   for (const PendingMark& mark : marks) {
     out.push_back(mark.value);
   }
@@ -50,7 +33,9 @@ void Decompose(std::string_view text, bool compatibly, NormalizationScratch& scr
     if (Has(c, kReorders)) {
       scratch.marks.push_back({c, CombiningClass(c)});
     } else {
-      Settle(scratch.marks, scratch.decomposed);
+      if (!scratch.marks.empty()) {
+        Settle(scratch.marks, scratch.decomposed);
+      }
       scratch.decomposed.push_back(c);
     }
   };
@@ -125,6 +110,18 @@ void ComposeAll(std::u32string& text) {
 }
 
 }  // namespace
+
+void SortMarks(std::vector<PendingMark>& marks) {
+  if (marks.size() < 2) {
+    return;
+  }
+  for (size_t i = 0; i < marks.size(); ++i) {
+    marks[i].position = static_cast<uint32_t>(i);
+  }
+  std::ranges::sort(marks, [](const PendingMark& a, const PendingMark& b) {
+    return std::tie(a.combining_class, a.position) < std::tie(b.combining_class, b.position);
+  });
+}
 
 std::u32string_view CanonicalDecomposition(char32_t c) {
   const size_t block = std::min<size_t>(c >> kBlockBits, std::size(kCanonicalBlocks) - 1);

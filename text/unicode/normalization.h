@@ -15,7 +15,12 @@ enum class NormalizationForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 struct PendingMark {
   char32_t value;
   uint8_t combining_class;
+  uint32_t position = 0;  // SortMarks's own
 };
+
+/// Sorts by combining class and keeps the order of equals. In place: it does not allocate, and long
+/// runs of marks, which only hostile text has, cost n log n.
+void SortMarks(std::vector<PendingMark>& marks);
 
 /// Buffers of Normalize, kept from call to call.
 struct NormalizationScratch {

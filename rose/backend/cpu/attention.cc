@@ -10,7 +10,9 @@ namespace bouquet::rose::cpu {
 namespace {
 
 constexpr int64_t kTokensPerRotateChunk = 16;
-constexpr int32_t kMaxTileRows = 12;
+constexpr int32_t kMaxTileRows = 8;
+constexpr int32_t kShortestRun = 16;
+constexpr int32_t kTasksPerWorker = 4;
 
 int64_t PaddedHeadDim(int64_t head_dim) {
   return (head_dim + kHeadDimMultiple - 1) / kHeadDimMultiple * kHeadDimMultiple;
@@ -20,9 +22,10 @@ int64_t RoundToLine(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 }  // namespace
 
-void AttentionRunner::Prepare(int32_t workers, int32_t max_tokens) {
+void AttentionRunner::Prepare(int32_t workers, int32_t max_tokens, int32_t max_sequences) {
   workers_.resize(static_cast<size_t>(workers));
   max_tokens_ = max_tokens;
+  max_sequences_ = max_sequences;
 }
 
 void AttentionRunner::NeedScratch(int32_t head_dim, int32_t group) {
@@ -129,24 +132,22 @@ void AttentionRunner::Rotate(const AttentionDesc& desc, const StepInputs& inputs
 
 void AttentionRunner::CutIntoTasks(const AttentionDesc& desc, const StepInputs& inputs,
                                    int32_t workers) {
-  tasks_.clear();
-  // Each task has a query at least: no step needs more, so only the first one allocates.
-  tasks_.reserve(static_cast<size_t>(max_tokens_) * static_cast<size_t>(desc.num_kv_heads));
   const int32_t group = desc.num_heads / desc.num_kv_heads;
   const int32_t longest_run = std::max(1, kQueryBlock / group);
+  const int32_t shortest_run = std::min(kShortestRun, longest_run);
+  tasks_.clear();
+  tasks_.reserve(static_cast<size_t>(desc.num_kv_heads) *
+                 static_cast<size_t>(max_sequences_ + max_tokens_ / shortest_run));
   // Heads are cut no finer than balance needs: each run packs its keys again unless the same worker
   // goes on with the next run of the same head.
   const int64_t pairs = int64_t{inputs.num_sequences} * desc.num_kv_heads;
-  const bool enough_heads = pairs >= 4 * workers;
+  const bool enough_heads = pairs >= kTasksPerWorker * workers;
   for (int32_t sequence = 0; sequence < inputs.num_sequences; ++sequence) {
     const int32_t length =
         inputs.sequence_offsets[sequence + 1] - inputs.sequence_offsets[sequence];
+    const int32_t share = (length + workers - 1) / workers;
+    const int32_t run = enough_heads ? longest_run : std::clamp(share, shortest_run, longest_run);
     for (int32_t kv_head = 0; kv_head < desc.num_kv_heads; ++kv_head) {
-      int32_t run = longest_run;
-      if (!enough_heads && length < 2 * longest_run) {
-        run = std::max(2 * kMaxTileRows, (length + workers - 1) / workers);
-        run = std::min(run, longest_run);
-      }
       for (int32_t query = 0; query < length; query += run) {
         tasks_.push_back({sequence, kv_head, query, std::min(query + run, length)});
       }

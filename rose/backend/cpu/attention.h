@@ -16,8 +16,8 @@ namespace bouquet::rose::cpu {
 /// of cosines and sines.
 class AttentionRunner {
  public:
-  /// Steps hold at most `max_tokens` tokens: sizes what Run allocates at its first call per shape.
-  void Prepare(int32_t workers, int32_t max_tokens);
+  /// What a step holds at most: sizes what Run allocates at its first call per shape.
+  void Prepare(int32_t workers, int32_t max_tokens, int32_t max_sequences);
   /// Thread: worker 0, inside a step. Allocates only at the first call with a wider head, another
   /// rotary theta or a position beyond max_tokens.
   void Run(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv, TensorView out,
@@ -57,6 +57,7 @@ class AttentionRunner {
   void CutIntoTasks(const AttentionDesc& desc, const StepInputs& inputs, int32_t workers);
 
   int32_t max_tokens_ = 0;
+  int32_t max_sequences_ = 0;
   int32_t scratch_head_dim_ = 0;
   int32_t scratch_states_ = 0;
   uint64_t op_ = 0;

@@ -114,7 +114,8 @@ Status CpuBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
   }
   max_rows_ = std::max(max_tokens, max_sequences);
   NeedRowScratch(widest_input_);
-  attention_.Prepare(pool_.size(), max_tokens);
+  attention_.Prepare(pool_.size(), max_tokens, max_sequences);
+  gemm_.Prepare(pool_.size());
   return {};
 }
 
@@ -257,9 +258,8 @@ void CpuBackend::RunGemm(const GemmDesc& desc, TensorView x, TensorView out, con
                       .out_features = weight.out_features,
                       .activation = weight.activation(),
                       .gated = weight.gated()};
-  pool_.ForEachChunk(weight.num_panels(), [&](int64_t panel, int32_t) {
-    kernels.gemm(args, 0, x.rows, panel, panel + 1);
-  });
+  gemm_.Run(args, x.rows, weight.num_panels(), static_cast<int64_t>(DtypeBytes(dtype)), kernels,
+            pool_);
 }
 
 void CpuBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv,

@@ -8,6 +8,7 @@
 #include "rose/backend/cpu/attention.h"
 #include "rose/backend/cpu/cpu_features.h"
 #include "rose/backend/cpu/cpu_memory.h"
+#include "rose/backend/cpu/gemm.h"
 #include "rose/backend/cpu/kernels.h"
 #include "rose/backend/cpu/worker_pool.h"
 
@@ -73,6 +74,7 @@ class CpuBackend final : public Backend {
   int64_t row_scratch_width_ = 0;
   AlignedArray<float> row_scratch_;  // [workers][row_scratch_width_]
   Tensor prologue_;                  // [max_rows_, widest_input_], for norms in front of a Gemm
+  GemmRunner gemm_;
   AttentionRunner attention_;
   std::unique_ptr<Ticket> ticket_;
   WorkerPool pool_;  // last: its threads end before what they use

@@ -86,7 +86,8 @@ double ControlGroupQuota(const std::string& root, std::string_view self) {
     // read, and absent files give no quota.
     while (!group.empty() && group != "/") {
       quota = Smaller(quota, QuotaOfFolder(mount + group));
-      group.resize(group.find_last_of('/'));
+      const size_t slash = group.rfind('/');
+      group.resize(slash == std::string::npos ? 0 : slash);
     }
     quota = Smaller(quota, QuotaOfFolder(mount));
   }

@@ -16,7 +16,7 @@ struct Tile {
   using Float = typename V::Float;
   static constexpr int kColumns = 2 * V::kWidth;
   // 12 · 2 sums + 2 weights + 1 broadcast of 32 registers, or 6 · 2 + 2 + 1 of 16.
-  static constexpr int kMaxRows = V::kWidth == 16 ? 12 : 6;
+  static constexpr int kMaxRows = V::kWidth == 16 ? 8 : 6;
 
   /// tile[r][·] = Σ_k x[r][k] · w[k][·] in float32. x rows `x_stride` apart, w rows `w_stride`.
   template <int kRows>
@@ -84,8 +84,9 @@ struct Tile {
   }
 
   template <int kRows, class T>
-  static void MultiplyRows(const T* x, int64_t x_stride, const T* w, int64_t w_stride,
-                           int64_t count, float* tile, int64_t tile_stride) {
+  [[gnu::noinline]] static void MultiplyRows(const T* x, int64_t x_stride, const T* w,
+                                             int64_t w_stride, int64_t count, float* tile,
+                                             int64_t tile_stride) {
     Multiply<kRows>(x, x_stride, w, w_stride, count, tile, tile_stride);
   }
 

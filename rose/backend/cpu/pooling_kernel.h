@@ -48,8 +48,8 @@ struct PoolingKernel {
 
   static void Sequence(const PoolArgs& args) {
     const float count = static_cast<float>(args.length - args.start);
-    const bool has_counted_token =
-        args.start < args.length || args.mode == PoolingMode::kCls || args.mode == PoolingMode::kLastToken;
+    const bool has_counted_token = args.start < args.length || args.mode == PoolingMode::kCls ||
+                                   args.mode == PoolingMode::kLastToken;
     if (!has_counted_token) {  // the reference divides a sum of nothing by 1e-9: zero
       __builtin_memset(args.out, 0, sizeof(float) * args.width);
       return;

@@ -1,0 +1,89 @@
+#include "ivy/dispatch/resumption.h"
+
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+namespace bouquet::ivy {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+
+asio::awaitable<void> WaitAndNote(std::shared_ptr<Resumption> resumption, Deadline deadline,
+                                  std::thread::id& resumed_on) {
+  co_await Resumption::Wait(std::move(resumption), deadline);
+  resumed_on = std::this_thread::get_id();
+}
+
+TEST(ResumptionTest, ResumesOnTheWaitersOwnThread) {
+  asio::io_context context(1);
+  auto resumption = std::make_shared<Resumption>();
+  std::thread::id resumed_on;
+  asio::co_spawn(context, WaitAndNote(resumption, Deadline::None(), resumed_on), asio::detached);
+  std::thread other([&] { resumption->Resume(); });
+  context.run();
+  other.join();
+  EXPECT_EQ(resumed_on, std::this_thread::get_id());
+}
+
+TEST(ResumptionTest, DoesNotWaitWhenResumedBefore) {
+  asio::io_context context(1);
+  auto resumption = std::make_shared<Resumption>();
+  resumption->Resume();
+  std::thread::id resumed_on;
+  asio::co_spawn(context, WaitAndNote(resumption, Deadline::None(), resumed_on), asio::detached);
+  context.run();
+  EXPECT_EQ(resumed_on, std::this_thread::get_id());
+}
+
+TEST(ResumptionTest, EndsTheWaitAtTheDeadline) {
+  asio::io_context context(1);
+  auto resumption = std::make_shared<Resumption>();
+  std::thread::id resumed_on;
+  const Deadline deadline = Deadline::After(std::chrono::steady_clock::now(), milliseconds(5));
+  asio::co_spawn(context, WaitAndNote(resumption, deadline, resumed_on), asio::detached);
+  context.run();
+  EXPECT_TRUE(deadline.HasPassed(std::chrono::steady_clock::now()));
+  EXPECT_EQ(resumed_on, std::this_thread::get_id());
+  resumption->Resume();  // too late, and harmless
+}
+
+TEST(ResumptionTest, ResumesEachWaiterOnceWhateverComesFirst) {
+  constexpr int kWaits = 2000;
+  asio::io_context context(1);
+  auto work = asio::make_work_guard(context);
+  std::vector<std::shared_ptr<Resumption>> resumptions;
+  std::vector<std::thread::id> resumed_on(kWaits);
+  for (int i = 0; i < kWaits; ++i) {
+    resumptions.push_back(std::make_shared<Resumption>());
+  }
+  std::vector<std::thread> resumers;
+  for (int t = 0; t < 2; ++t) {
+    resumers.emplace_back([&] {
+      for (const auto& resumption : resumptions) {
+        resumption->Resume();
+      }
+    });
+  }
+  for (size_t i = 0; i < kWaits; ++i) {
+    asio::co_spawn(context, WaitAndNote(resumptions[i], Deadline::None(), resumed_on[i]),
+                   asio::detached);
+    context.poll();
+  }
+  for (std::thread& resumer : resumers) {
+    resumer.join();
+  }
+  work.reset();
+  context.run();
+  for (const std::thread::id& id : resumed_on) {
+    EXPECT_EQ(id, std::this_thread::get_id());
+  }
+}
+
+}  // namespace
+}  // namespace bouquet::ivy

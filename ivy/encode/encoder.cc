@@ -1,0 +1,47 @@
+#include "ivy/encode/encoder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ivy/encode/chunk_sender.h"
+#include "ivy/encode/gatherer.h"
+#include "ivy/encode/splitter.h"
+
+namespace bouquet::ivy {
+
+Encoder::Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool)
+    : tokenize_stage_(tokenize_stage), pool_(pool) {
+  const ReplicaDescription& replica = pool.Describe();
+  limits_.vocabulary_rows =
+      options.vocabulary_rows > 0 ? options.vocabulary_rows : replica.vocabulary_rows;
+  limits_.model_max_tokens = replica.model_max_tokens;
+  limits_.max_input_tokens =
+      options.max_input_tokens > 0 ? options.max_input_tokens : replica.max_input_tokens;
+  limits_.max_request_tokens = options.max_tokens_per_request;
+  chunk_tokens_ = std::clamp(options.chunk_tokens, 1, std::max(replica.step_tokens, 1));
+}
+
+boost::asio::awaitable<Result<EncodedRows>> Encoder::Encode(EncodeRequest request) {
+  const int32_t width = pool_.Describe().width;
+  if (request.output.dimensions > static_cast<uint32_t>(width)) {
+    co_return InvalidArgument(
+        fmt::format("dimensions must be 1..{}: {}", width, request.output.dimensions),
+        "dimensions");
+  }
+  if (request.cancelled == nullptr) {
+    request.cancelled = std::make_shared<std::atomic<bool>>(false);
+  }
+  CO_ASSIGN_OR_RETURN(TokenizedInputs inputs, co_await tokenize_stage_.Run(request, limits_));
+  Gatherer gatherer(inputs.sequences, inputs.tokenize_us);
+  const std::vector<ChunkRange> ranges = SplitByTokens(gatherer.token_counts(), chunk_tokens_);
+  ChunkSender sender(pool_, request, std::move(inputs.sequences), tokenize_stage_.clock());
+  CO_RETURN_IF_ERROR(co_await sender.Send(ranges, gatherer));
+  co_return gatherer.Take();
+}
+
+}  // namespace bouquet::ivy

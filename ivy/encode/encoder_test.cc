@@ -1,0 +1,232 @@
+#include "ivy/encode/encoder.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "testing/fake_replica.h"
+#include "testing/run_coroutine.h"
+#include "testing/test_data.h"
+#include "testing/tiny_vocabulary.h"
+
+namespace bouquet::ivy {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using testing::FakeReplica;
+using testing::FakeRow;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using testing::RunCoroutine;
+
+/// The encoder over a real tokenizer of a tiny vocabulary and a fake replica with steps of 32
+/// tokens.
+class EncoderTest : public ::testing::Test {
+ protected:
+  EncoderTest() {
+    testing::WriteTinyVocabulary(folder_.path());
+    auto pipeline = text::TextPipeline::Load(folder_.path(), false);
+    if (!pipeline.ok()) {
+      ADD_FAILURE() << pipeline.status().ToString();
+    } else {
+      pipeline_ = std::move(pipeline).value();
+    }
+    stage_ = std::make_unique<TokenizeStage>(TextSource{pipeline_.get(), "", false},
+                                             TokenizeOptions{.num_threads = 1}, metrics_, "tiny",
+                                             clock_);
+    auto replica = std::make_unique<FakeReplica>();
+    replica_ = replica.get();
+    std::vector<std::unique_ptr<Replica>> replicas;
+    replicas.push_back(std::move(replica));
+    pool_ = std::move(ReplicaPool::Create(std::move(replicas)).value());
+    encoder_ = std::make_unique<Encoder>(EncoderOptions{}, *stage_, *pool_);
+  }
+
+  static EncodeRequest RequestOf(std::vector<EncodeInput> inputs) {
+    EncodeRequest request;
+    request.inputs = std::move(inputs);
+    return request;
+  }
+  // `count` inputs of eight ids each, the first of which is its index + 100.
+  static EncodeRequest LongRequest(int count) {
+    EncodeRequest request;
+    for (int i = 0; i < count; ++i) {
+      request.inputs.emplace_back(std::vector<int32_t>{i + 100, 1, 2, 3, 4, 5, 6, 7});
+    }
+    return request;
+  }
+
+  Result<EncodedRows> Encode(EncodeRequest request) {
+    return RunCoroutine(encoder_->Encode(std::move(request)));
+  }
+
+  // Starts a request, waits until the replica has `chunks` of it, does `then`, and returns the
+  // answer.
+  template <class Then>
+  Result<EncodedRows> EncodeAnd(EncodeRequest request, int chunks, Then then) {
+    boost::asio::io_context context(1);
+    std::optional<Result<EncodedRows>> result;
+    testing::StartCoroutine(context, encoder_->Encode(std::move(request)), result);
+    while (replica_->num_chunks() < chunks) {
+      context.run_one();
+    }
+    then();
+    context.run();
+    return std::move(result).value();
+  }
+
+  static std::vector<float> RowAt(const EncodedRows& rows, size_t index) {
+    const auto begin = rows.values.begin() + static_cast<ptrdiff_t>(index * rows.dimensions);
+    return {begin, begin + rows.dimensions};
+  }
+
+  testing::TemporaryFolder folder_;
+  std::unique_ptr<text::TextPipeline> pipeline_;
+  SystemClock clock_;
+  Metrics metrics_;
+  std::unique_ptr<TokenizeStage> stage_;
+  FakeReplica* replica_ = nullptr;
+  std::unique_ptr<ReplicaPool> pool_;
+  std::unique_ptr<Encoder> encoder_;
+};
+
+TEST_F(EncoderTest, AnswersTextsAndIdsInInputOrder) {
+  auto rows = Encode(RequestOf({"rose ivy", std::vector<int32_t>{9, 8}}));
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_EQ(rows->dimensions, 8U);
+  EXPECT_EQ(RowAt(*rows, 0), FakeRow(std::vector{testing::kTinyCls, testing::kTinyRose,
+                                                 testing::kTinyIvy, testing::kTinySep},
+                                     8));
+  EXPECT_EQ(RowAt(*rows, 1), FakeRow(std::vector{9, 8}, 8));
+  EXPECT_THAT(rows->token_counts, ElementsAre(4, 2));
+  EXPECT_EQ(rows->total_tokens(), 6);
+  EXPECT_THAT(rows->truncated, ElementsAre(0, 0));
+  EXPECT_EQ(rows->timings.queue_us, 10);
+  EXPECT_EQ(rows->timings.step_us, 100);
+  EXPECT_EQ(replica_->num_chunks(), 1);
+}
+
+TEST_F(EncoderTest, SendsALongRequestInChunksOfAStepAndKeepsTheOrder) {
+  auto rows = Encode(LongRequest(101));
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_THAT(replica_->chunk_sizes(), Each(Le(4U)));  // 32 tokens
+  EXPECT_EQ(replica_->num_chunks(), 26);
+  for (int i = 0; i < 101; ++i) {
+    ASSERT_EQ(RowAt(*rows, static_cast<size_t>(i)),
+              FakeRow(std::vector{i + 100, 1, 2, 3, 4, 5, 6, 7}, 8));
+  }
+}
+
+TEST_F(EncoderTest, KeepsTwoChunksPerReplicaUnderWay) {
+  replica_->Hold();
+  auto rows = EncodeAnd(LongRequest(40), 2, [&] {
+    EXPECT_EQ(replica_->num_chunks(), 2);
+    replica_->Release();
+  });
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(replica_->largest_under_way(), 2);
+}
+
+TEST_F(EncoderTest, RefusesDimensionsBeyondTheModels) {
+  EncodeRequest request = RequestOf({"rose"});
+  request.output.dimensions = 9;
+  const Status status = Encode(std::move(request)).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.field(), "dimensions");
+}
+
+TEST_F(EncoderTest, CutsRowsToTheDimensionsAskedFor) {
+  EncodeRequest request = RequestOf({"rose"});
+  request.output.dimensions = 2;
+  auto rows = Encode(std::move(request));
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(rows->dimensions, 2U);
+  EXPECT_EQ(rows->values.size(), 2U);
+}
+
+TEST_F(EncoderTest, SendsNothingWhenAnInputIsBad) {
+  EXPECT_EQ(Encode(RequestOf({"rose", ""})).status().field(), "input[1]");
+  EXPECT_EQ(replica_->num_chunks(), 0);
+}
+
+TEST_F(EncoderTest, KeepsAnInputThatFailsAloneApart) {
+  replica_->FailSequencesOf(102, Internal("not finite"));
+  auto rows = Encode(LongRequest(20));
+  ASSERT_TRUE(rows.ok());
+  for (size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(rows->statuses[i].ok(), i != 2);
+  }
+}
+
+TEST_F(EncoderTest, RefusesARequestThatFindsTheQueueFull) {
+  replica_->RefuseWith([](int) { return ResourceExhausted("full").WithRetryAfter(3); });
+  for (const int inputs : {1, 40}) {
+    const Status status = Encode(LongRequest(inputs)).status();
+    EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(status.retry_after_seconds(), 3);
+  }
+}
+
+TEST_F(EncoderTest, WaitsForRoomOnceARequestHasBegun) {
+  // Every third chunk finds the queue full.
+  replica_->RefuseWith([](int number) {
+    return number > 0 && number % 3 == 0 ? ResourceExhausted("full") : Status();
+  });
+  auto rows = Encode(LongRequest(40));
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  EXPECT_GT(replica_->num_chunks(), 10);
+  EXPECT_EQ(RowAt(*rows, 39), FakeRow(std::vector{139, 1, 2, 3, 4, 5, 6, 7}, 8));
+}
+
+TEST_F(EncoderTest, WaitsForRoomNoLongerThanTheDeadline) {
+  replica_->RefuseWith(
+      [](int number) { return number > 0 ? ResourceExhausted("full") : Status(); });
+  EncodeRequest request = LongRequest(40);
+  request.deadline = Deadline::After(clock_.Now(), milliseconds(30));
+  EXPECT_EQ(Encode(std::move(request)).code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(EncoderTest, CancelsTheOtherChunksWhenOneFails) {
+  replica_->Hold();
+  replica_->RefuseWith([](int number) { return number == 1 ? Unavailable("lost") : Status(); });
+  EncodeRequest request = LongRequest(40);
+  const CancelFlag flag = request.cancelled;
+  const Status status = Encode(std::move(request)).status();  // the first chunk is held for ever
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(flag->load());
+  EXPECT_EQ(replica_->num_cancels(), 1);
+  EXPECT_EQ(replica_->num_chunks(), 2);  // and no further one was sent
+}
+
+TEST_F(EncoderTest, EndsARequestWhoseClientHangsUp) {
+  replica_->Hold();
+  EncodeRequest request = LongRequest(40);
+  const CancelFlag flag = request.cancelled;
+  auto rows = EncodeAnd(std::move(request), 2, [&] {
+    flag->store(true);
+    replica_->Release();
+  });
+  EXPECT_EQ(rows.code(), StatusCode::kCancelled);
+  EXPECT_LE(replica_->num_chunks(), 3);
+}
+
+TEST_F(EncoderTest, ServesTheNextRequestAfterEachError) {
+  EXPECT_FALSE(Encode(RequestOf({""})).ok());
+  replica_->RefuseWith([](int number) { return number == 0 ? Unavailable("lost") : Status(); });
+  EXPECT_FALSE(Encode(RequestOf({"rose"})).ok());
+  EXPECT_TRUE(Encode(RequestOf({"rose"})).ok());
+}
+
+TEST_F(EncoderTest, AllowsARequestWithoutACancelFlag) {
+  EncodeRequest request = LongRequest(40);
+  request.cancelled = nullptr;
+  EXPECT_TRUE(Encode(std::move(request)).ok());
+}
+
+}  // namespace
+}  // namespace bouquet::ivy

@@ -1,0 +1,48 @@
+#include "ivy/handlers/health_handler.h"
+
+#include <utility>
+
+#include "ivy/api/json_writer.h"
+
+namespace bouquet::ivy {
+
+Readiness HealthHandler::Check() const {
+  if (draining_) {
+    return {false, "the server is shutting down"};
+  }
+  for (const auto& entry : models_.entries()) {
+    Readiness readiness = entry->Check();
+    if (!readiness.ready) {
+      readiness.reason = entry->served().name + ": " + readiness.reason;
+      return readiness;
+    }
+  }
+  return {true, {}};
+}
+
+http::Response HealthHandler::Live() const {
+  http::Response response;
+  response.body = R"({"status":"live"})";
+  return response;
+}
+
+http::Response HealthHandler::Ready(const http::Request& request) const {
+  const Readiness readiness = Check();
+  if (!readiness.ready) {
+    // The error object is what clients of the data routes know; status and reason are for people.
+    http::Response response =
+        http::ErrorResponse({api::ErrorKind::kUnavailable, "not ready: " + readiness.reason, ""},
+                            api::Dialect::kOpenAi, request.request_id);
+    api::JsonWriter json;
+    json.BeginObject().Field("status", "not_ready").Field("reason", readiness.reason);
+    json.Field("error", "not ready: " + readiness.reason).Field("error_type", "Unhealthy");
+    json.EndObject();
+    response.body = std::move(json).Take();
+    return response;
+  }
+  http::Response response;
+  response.body = R"({"status":"ready"})";
+  return response;
+}
+
+}  // namespace bouquet::ivy

@@ -1,0 +1,77 @@
+#include "ivy/handlers/served_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "ivy/api/field_table.h"
+
+namespace bouquet::ivy {
+
+void ModelEntry::SetLoading(std::string progress) {
+  const std::lock_guard lock(mutex_);
+  loading_ = std::move(progress);
+}
+
+void ModelEntry::SetReady(EngineFacts facts) {
+  CHECK(!loaded());
+  facts_ = std::move(facts);
+  loaded_.store(true, std::memory_order_release);
+}
+
+const EngineFacts& ModelEntry::facts() const {
+  CHECK(loaded());
+  return facts_;
+}
+
+Readiness ModelEntry::Check() const {
+  if (!loaded()) {
+    const std::lock_guard lock(mutex_);
+    return {false, loading_};
+  }
+  return served_.progress ? served_.progress() : Readiness{true, {}};
+}
+
+Result<ModelTable> ModelTable::From(std::vector<ServedModel> models) {
+  if (models.empty()) {
+    return InvalidArgument("there is no model to serve", "model");
+  }
+  ModelTable table;
+  std::set<std::string> names;
+  for (ServedModel& served : models) {
+    std::vector<std::string> all = served.aliases;
+    all.push_back(served.name);
+    for (const std::string& name : all) {
+      if (name.empty() || !names.insert(name).second) {
+        return InvalidArgument(
+            fmt::format("names and aliases of models must differ and not be empty: \"{}\"", name),
+            "model");
+      }
+    }
+    table.entries_.push_back(std::make_unique<ModelEntry>(std::move(served)));
+  }
+  return table;
+}
+
+Result<ModelEntry*> ModelTable::Find(std::string_view name) const {
+  if (name.empty()) {
+    return entries_.front().get();
+  }
+  std::vector<std::string_view> names;
+  for (const std::unique_ptr<ModelEntry>& entry : entries_) {
+    const ServedModel& served = entry->served();
+    if (served.name == name ||
+        std::find(served.aliases.begin(), served.aliases.end(), name) != served.aliases.end()) {
+      return entry.get();
+    }
+    names.push_back(served.name);
+  }
+  return NotFound(fmt::format("the model is not served: \"{}\"; served: {}",
+                              api::Shorten(name, 200), fmt::join(names, ", ")),
+                  "model");
+}
+
+}  // namespace bouquet::ivy

@@ -1,0 +1,293 @@
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rose/backend/conformance/backend_test.h"
+
+namespace {
+
+std::atomic<int64_t> allocations{0};
+
+void* CountedAllocate(size_t bytes, size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const size_t whole = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, whole == 0 ? alignment : whole);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) { return CountedAllocate(bytes, alignof(std::max_align_t)); }
+void* operator new[](size_t bytes) { return CountedAllocate(bytes, alignof(std::max_align_t)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return CountedAllocate(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
+  std::free(memory);
+}
+
+namespace bouquet::rose {
+namespace {
+
+class StepTest : public BackendTest {};
+
+INSTANTIATE_ON_ALL_BACKENDS(StepTest);
+
+/// A small decoder block that uses every op, on buffers of its own.
+class Block {
+ public:
+  static constexpr int64_t kWidth = 64;
+  static constexpr int64_t kInner = 96;
+  static constexpr int32_t kHeads = 4;
+  static constexpr int32_t kKeyHeads = 2;
+  static constexpr int32_t kHeadDim = 16;
+  static constexpr int64_t kQkvWidth = (kHeads + 2 * kKeyHeads) * kHeadDim;
+
+  Block(Backend& backend, int32_t max_tokens, int32_t max_sequences)
+      : backend_(backend), random_(3) {
+    word_ = Weight(100, kWidth, backend.compute_dtype());
+    gain_ = Weight(1, kWidth, Dtype::kFloat32);
+    head_gain_ = Weight(1, kHeadDim, Dtype::kFloat32);
+    query_key_value_ = Linear({kQkvWidth}, kWidth, Activation::kNone, false);
+    output_ = Linear({kWidth}, kWidth, Activation::kNone, false);
+    gate_up_ = Linear({kInner, kInner}, kWidth, Activation::kSilu, true);
+    down_ = Linear({kWidth}, kInner, Activation::kNone, false);
+    EXPECT_TRUE(backend.FinishLoading(max_tokens, max_sequences).ok());
+    hidden_ = Allocate(backend.compute_dtype(), max_tokens, kWidth);
+    qkv_ = Allocate(backend.compute_dtype(), max_tokens, kQkvWidth);
+    context_ = Allocate(backend.compute_dtype(), max_tokens, kWidth);
+    inner_ = Allocate(backend.compute_dtype(), max_tokens, kInner);
+    pooled_ = Allocate(Dtype::kFloat32, max_sequences, kWidth);
+  }
+
+  void Forward(const StepInputs& inputs) {
+    const auto rows = [&](const Tensor& tensor) {
+      return tensor.view().Rows(0, inputs.num_tokens);
+    };
+    EmbeddingDesc embedding;
+    embedding.word = word_.view();
+    backend_.Embed(embedding, inputs, rows(hidden_));
+    const NormDesc norm{NormKind::kRmsNorm, {gain_.view(), {}, 1e-6F}};
+    backend_.Gemm({query_key_value_.get(), norm, {}}, rows(hidden_), rows(qkv_));
+    AttentionDesc attention;
+    attention.num_heads = kHeads;
+    attention.num_kv_heads = kKeyHeads;
+    attention.head_dim = kHeadDim;
+    attention.scale = 0.25F;
+    attention.mask = AttentionMask::kCausal;
+    attention.query_norm = {head_gain_.view(), {}, 1e-6F};
+    attention.key_norm = attention.query_norm;
+    attention.rope = {true, 1e4F};
+    backend_.Attention(attention, inputs, rows(qkv_), rows(context_));
+    backend_.Gemm({output_.get(), {NormKind::kNone, {}}, rows(hidden_)}, rows(context_),
+                  rows(hidden_));
+    backend_.Gemm({gate_up_.get(), norm, {}}, rows(hidden_), rows(inner_));
+    backend_.Gemm({down_.get(), {NormKind::kNone, {}}, rows(hidden_)}, rows(inner_), rows(hidden_));
+    backend_.Norm(norm, rows(hidden_), {}, {}, rows(hidden_));
+    const PoolingMode mode[] = {PoolingMode::kLastToken};
+    const TensorView pooled = pooled_.view().Rows(0, inputs.num_sequences);
+    backend_.Pool({mode}, inputs, rows(hidden_), pooled);
+    backend_.FinishRows(inputs, pooled);
+  }
+
+ private:
+  std::vector<float> Random(int64_t count) {
+    std::normal_distribution<float> normal(0.0F, 0.2F);
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) {
+      value = normal(random_);
+    }
+    return values;
+  }
+  Tensor Allocate(Dtype dtype, int64_t rows, int64_t cols) {
+    return std::move(backend_.Allocate(dtype, rows, cols)).value();
+  }
+  Tensor Weight(int64_t rows, int64_t cols, Dtype dtype) {
+    sources_.push_back(Random(rows * cols));
+    return std::move(backend_.Upload({sources_.back().data(), Dtype::kFloat32, rows, cols}, dtype))
+        .value();
+  }
+  std::unique_ptr<PackedWeight> Linear(const std::vector<int64_t>& outs, int64_t in,
+                                       Activation activation, bool gated) {
+    LinearDesc desc;
+    desc.gated = gated;
+    desc.activation = activation;
+    std::vector<std::vector<float>> values;
+    for (const int64_t out : outs) {
+      values.push_back(Random(out * in));
+      desc.weights.push_back({values.back().data(), Dtype::kFloat32, out, in});
+    }
+    return std::move(backend_.Pack(desc)).value();
+  }
+
+  Backend& backend_;
+  std::mt19937 random_;
+  std::vector<std::vector<float>> sources_;
+  Tensor word_, gain_, head_gain_;
+  std::unique_ptr<PackedWeight> query_key_value_, output_, gate_up_, down_;
+  Tensor hidden_, qkv_, context_, inner_, pooled_;
+};
+
+/// A batch with room for its results.
+struct Step {
+  explicit Step(const std::vector<int32_t>& lengths)
+      : batch(lengths, Block::kWidth),
+        rows(lengths.size() * Block::kWidth, std::numeric_limits<float>::quiet_NaN()),
+        statuses(lengths.size(), RowStatus::kNotFinite) {
+    for (size_t i = 0; i < batch.token_ids.size(); ++i) {
+      batch.token_ids[i] = static_cast<int32_t>((i * 31 + lengths.size()) % 100);
+    }
+    slot.host = batch.inputs();
+    slot.rows = rows.data();
+    slot.statuses = statuses.data();
+  }
+  TestBatch batch;
+  std::vector<float> rows;
+  std::vector<RowStatus> statuses;
+  StepSlotMemory slot;
+};
+
+TEST_P(StepTest, AllocatesNothingAfterWarmUp) {
+  Block block(backend(), 600, 40);
+  std::vector<Step> steps;
+  steps.emplace_back(std::vector<int32_t>{600});  // the warm-up: as large as a step may be
+  for (int i = 0; i < 100; ++i) {
+    std::vector<int32_t> lengths;
+    for (int sequence = 0; sequence <= i % 40; ++sequence) {
+      lengths.push_back(1 + static_cast<int32_t>(random()() % (i % 40 == 0 ? 600 : 14)));
+    }
+    steps.emplace_back(lengths);
+  }
+  const auto run = [&](Step& step) {
+    EXPECT_TRUE(
+        backend()
+            .RunStep(step.slot, [&block](const StepInputs& inputs) { block.Forward(inputs); })
+            ->Wait()
+            .ok());
+  };
+  run(steps.front());
+  const int64_t before = allocations.load();
+  for (Step& step : steps) {
+    run(step);
+  }
+  EXPECT_EQ(allocations.load() - before, 0);
+  for (const Step& step : steps) {
+    for (const RowStatus status : step.statuses) {
+      EXPECT_EQ(status, RowStatus::kOk);
+    }
+  }
+}
+
+TEST_P(StepTest, ASequenceGivesTheSameRowAloneAndInABatch) {
+  Block block(backend(), 600, 40);
+  Step together({5, 80, 1, 33});
+  Step alone({33});
+  std::copy(together.batch.token_ids.end() - 33, together.batch.token_ids.end(),
+            alone.batch.token_ids.begin());
+  const auto run = [&](Step& step) {
+    EXPECT_TRUE(
+        backend()
+            .RunStep(step.slot, [&block](const StepInputs& inputs) { block.Forward(inputs); })
+            ->Wait()
+            .ok());
+  };
+  run(together);
+  run(alone);
+  const std::vector<float> last(together.rows.end() - Block::kWidth, together.rows.end());
+  EXPECT_EQ(last, alone.rows);
+}
+
+TEST_P(StepTest, RunStepReturnsBeforeTheStepHasEnded) {
+  FinishLoading();
+  std::atomic<bool> may_end{false};
+  std::atomic<bool> has_ended{false};
+  StepTicket* ticket = backend().RunStep({}, [&](const StepInputs&) {
+    while (!may_end.load()) {
+      std::this_thread::yield();
+    }
+    has_ended = true;
+  });
+  EXPECT_FALSE(ticket->IsReady());
+  may_end = true;
+  EXPECT_TRUE(ticket->Wait().ok());
+  EXPECT_TRUE(has_ended.load());
+  EXPECT_TRUE(ticket->IsReady());
+}
+
+TEST_P(StepTest, SleepsBetweenStepsAndWakesAgain) {
+  FinishLoading();
+  TestMatrix x = RandomMatrix(Dtype::kFloat32, 64, 16);
+  for (int i = 0; i < 5; ++i) {
+    RunStep([&] { backend().NormalizeRows(x.view()); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  Fetch(&x);
+  double squares = 0;
+  for (int64_t i = 0; i < 16; ++i) {
+    squares += x.at(63, i) * x.at(63, i);
+  }
+  EXPECT_NEAR(squares, 1.0, 1e-5);
+}
+
+TEST_P(StepTest, DescribesItself) {
+  EXPECT_EQ(backend().device(), "cpu");
+  EXPECT_EQ(backend().steps_under_way(), 1);
+  EXPECT_EQ(backend().compute_dtype(), dtype());
+  EXPECT_NE(backend().description().find(GetParam().isa), std::string::npos);
+  EXPECT_NE(backend().numerics().find(DtypeName(dtype())), std::string::npos);
+}
+
+TEST_P(StepTest, LoadingRefusesWhatCannotBe) {
+  EXPECT_EQ(backend().Allocate(Dtype::kFloat32, -1, 4).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(backend().Allocate(Dtype::kFloat32, int64_t{1} << 40, int64_t{1} << 40).code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(backend().FinishLoading(0, 1).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(backend().FinishLoading(1, 0).code(), StatusCode::kInvalidArgument);
+  const int64_t integers[] = {1, 2};
+  EXPECT_EQ(backend().Upload({integers, Dtype::kInt64, 1, 2}, Dtype::kFloat32).code(),
+            StatusCode::kInvalidArgument);
+}
+
+TEST_P(StepTest, UploadPointsAtTheSourceWhenNothingIsConverted) {
+  alignas(4) const float values[] = {1, 2, 3, 4, 5, 6};
+  const HostTensor source{values, Dtype::kFloat32, 2, 3};
+  Result<Tensor> same = backend().Upload(source, Dtype::kFloat32);
+  ASSERT_TRUE(same.ok());
+  EXPECT_EQ(same->view().data, values);
+  Result<Tensor> converted = backend().Upload(source, Dtype::kBfloat16);
+  ASSERT_TRUE(converted.ok());
+  EXPECT_EQ(converted->view().as<uint16_t>()[1], 0x4000);
+
+  // A file may hold floats at odd addresses: those are copied.
+  std::vector<std::byte> bytes(sizeof values + 1);
+  std::memcpy(bytes.data() + 1, values, sizeof values);
+  Result<Tensor> copied =
+      backend().Upload({bytes.data() + 1, Dtype::kFloat32, 2, 3}, Dtype::kFloat32);
+  ASSERT_TRUE(copied.ok());
+  EXPECT_EQ(copied->view().as<float>()[5], 6.0F);
+}
+
+TEST(FactoryTest, RefusesWhatDoesNotExist) {
+  EXPECT_EQ(CreateBackend({.device = "cuda"}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CreateBackend({.compute_dtype = Dtype::kFloat16}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CreateBackend({.threads = -1}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CreateBackend({.isa = "sse9"}).code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(CreateBackend({.device = "auto"}).ok());
+}
+
+}  // namespace
+}  // namespace bouquet::rose

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Compares our token ids with the reference library's (pip install tokenizers==0.23.3).
+
+    parity.py compare PRINT_IDS DATA MODEL     every text, code point and random string; exits 1 at a difference
+    parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_stages.py
+    parity.py golden DATA MODEL OUT            writes the hashes that reference_ids_test.cc checks without Python
+
+DATA is the unpacked test data, MODEL the demo model's folder, PRINT_IDS the built tool. The texts of
+a file, in order: all string values of a .json or .jsonl file, depth first; of another file every
+line, then the file as a whole. reference_ids_test.cc reads them in the same way.
+"""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+from tokenizers import Tokenizer
+
+FILES = (
+    ["tatoeba/tatoeba.jsonl", "udhr/udhr.jsonl", "naughty/blns.json", "scifact/corpus.jsonl", "scifact/queries.jsonl",
+     "cranfield/cran.all.1400", "cranfield/cran.qry", "vaswani/doc-text.trec", "vaswani/query-text.trec",
+     "msmarco/docs.jsonl", "msmarco/long-docs.jsonl"]
+    + [f"stsb/stsb-{lang}-test.csv" for lang in "de en es fr it ja nl pl pt ru zh".split()]
+    + [f"xquad/xquad.{lang}.json" for lang in "ar de el en es hi ro ru th tr vi zh".split()])
+
+# {} is each code point in turn. The marks sort around it, the letters compose with it.
+CONTEXTS = ["{}", "a{}b", "e\u0301{}\u0327z", "A {} \u1100{}\u11a8"]
+
+MASK = (1 << 64) - 1
+
+
+def strings(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings(item)
+
+
+def texts_of(path):
+    raw = path.read_bytes().decode("utf-8")
+    if path.suffix == ".jsonl":
+        return [s for line in raw.split("\n") if line for s in strings(json.loads(line))]
+    if path.suffix == ".json":
+        return list(strings(json.loads(raw)))
+    return raw.split("\n") + [raw]
+
+
+def code_point_texts(context):
+    return (context.replace("{}", chr(c)) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
+
+
+def random_texts(seed, count):
+    """Hostile mixtures: marks, controls, spaces, CJK, Hangul, casing, special tokens, anything."""
+    rng = random.Random(seed)
+    pools = [
+        [chr(c) for c in range(0x20, 0x7F)], [chr(c) for c in range(0x300, 0x370)], [chr(c) for c in range(0, 0x20)],
+        [chr(c) for c in range(0x80, 0x250)], [chr(c) for c in range(0x370, 0x530)], list(" \u00a0\u3000\u2028\u0085\u200b\ufeff"),
+        [chr(c) for c in range(0x1100, 0x1200)], [chr(c) for c in range(0xAC00, 0xAC80)], [chr(c) for c in range(0x4E00, 0x4E80)],
+        [chr(c) for c in range(0x1E00, 0x2000)], [chr(c) for c in range(0x900, 0xE80)], [chr(c) for c in range(0xF900, 0xFB50)],
+        ["[SEP]", "[CLS]", "[UNK]", "[MASK", "[", "]", "##", "[sep]"],
+        [chr(c) for c in list(range(0x1D150, 0x1D200)) + [0x302E, 0x302F, 0x16FF0, 0x1D165, 0x130, 0x3A3, 0x1E9E, 0xFFFD]],
+        ["a" * 99, "b" * 100, "c" * 101, "\u00e9" * 101, "\u4e00\u0301"],
+    ]
+    for _ in range(count):
+        chosen = rng.sample(pools, rng.randint(1, 4))
+        out = []
+        for _ in range(rng.randint(0, 40)):
+            if rng.random() < 0.1:
+                c = rng.randrange(0x110000 - 0x800)
+                out.append(chr(c + 0x800 if c >= 0xD800 else c))
+            else:
+                out.append(rng.choice(rng.choice(chosen)))
+        yield "".join(out)
+
+
+def reference(path):
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def reference_ids(tokenizer, texts):
+    batch = []
+    for text in texts:
+        batch.append(text)
+        if len(batch) == 4096:
+            yield from (e.ids for e in tokenizer.encode_batch_fast(batch, add_special_tokens=False))
+            batch = []
+    yield from (e.ids for e in tokenizer.encode_batch_fast(batch, add_special_tokens=False))
+
+
+def our_ids(print_ids, path, texts, *flags):
+    lines = "".join(json.dumps(t) + "\n" for t in texts)
+    done = subprocess.run([print_ids, path, *flags], input=lines, capture_output=True, text=True, check=True)
+    return [[int(i) for i in line.split()] for line in done.stdout.split("\n")[:-1]]
+
+
+def compare_texts(name, print_ids, path, tokenizer, texts, *flags):
+    texts = list(texts)
+    ours = our_ids(print_ids, path, texts, *flags)
+    assert len(ours) == len(texts)
+    differing = num_ids = 0
+    for text, own, expected in zip(texts, ours, reference_ids(tokenizer, texts)):
+        num_ids += len(expected)
+        if own != expected:
+            differing += 1
+            if differing <= 3:
+                print("   ", ascii(text[:200]), own[:20], expected[:20])
+    print(f"{name}: {len(texts)} texts, {num_ids} ids, {differing} differ", flush=True)
+    return differing
+
+
+def tokenizer_files(data, model):
+    return {"bert-uncased": data / "tokenizers/bert-uncased/tokenizer.json",
+            "mbert-uncased": data / "tokenizers/mbert-uncased/tokenizer.json",
+            "demo": model / "tokenizer.json"}
+
+
+def compare(print_ids, data, model):
+    differing = 0
+    for name, path in tokenizer_files(data, model).items():
+        tokenizer = reference(path)
+        for file in FILES:
+            differing += compare_texts(f"{name} {file}", print_ids, path, tokenizer, texts_of(data / "texts" / file))
+        for context in CONTEXTS:
+            differing += compare_texts(f"{name} {context!a}", print_ids, path, tokenizer, code_point_texts(context))
+        differing += compare_texts(f"{name} random", print_ids, path, tokenizer, random_texts(1, 200_000))
+        tokenizer.encode_special_tokens = True
+        differing += compare_texts(f"{name} random, literal", print_ids, path, tokenizer, random_texts(2, 50_000),
+                                   "--literal")
+    print(differing, "texts differ")
+    return differing
+
+
+def compare_stages(print_ids):
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "golden"))
+    import make_stages
+    differing = 0
+    for name, description in make_stages.configurations():
+        tokenizer = make_stages.build(description)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "tokenizer.json"
+            path.write_text(json.dumps(description))
+            own = list(make_stages.TEXTS) + [a + b for a in make_stages.TEXTS for b in make_stages.TEXTS]
+            texts = own + list(random_texts(3, 10_000)) + list(mixed_texts(4, own, 10_000))
+            differing += compare_texts(name, print_ids, path, tokenizer, texts)
+            tokenizer.encode_special_tokens = True
+            differing += compare_texts(name + ", literal", print_ids, path, tokenizer, texts, "--literal")
+            tokenizer.encode_special_tokens = False
+            differing += compare_texts(name + ", code points", print_ids, path, tokenizer, code_point_texts(CONTEXTS[2]))
+    print(differing, "texts differ")
+    return differing
+
+
+def mixed_texts(seed, texts, count):
+    """Pieces of our own texts, which hold what the configurations look for."""
+    rng = random.Random(seed)
+    long_enough = [t for t in texts if len(t) > 2]
+    for _ in range(count):
+        pieces = []
+        for _ in range(rng.randint(1, 6)):
+            text = rng.choice(long_enough)
+            begin = rng.randrange(len(text))
+            pieces.append(text[begin:begin + rng.randint(1, 12)])
+        yield "".join(pieces)
+
+
+def fold(hashed, ids):
+    """FNV-1a over 32-bit words: each id, then a mark for the end of the text."""
+    for i in ids:
+        hashed = ((hashed ^ i) * 0x100000001B3) & MASK
+    return ((hashed ^ 0xFFFFFFFF) * 0x100000001B3) & MASK
+
+
+def golden(data, model, out):
+    lines = ["# parity.py golden, tokenizers 0.23.3: tokenizer, file or code-point context, texts, ids, hash"]
+    for name, path in tokenizer_files(data, model).items():
+        tokenizer = reference(path)
+        sources = [(file, lambda file=file: texts_of(data / "texts" / file)) for file in FILES]
+        sources += [(f"context{i}", lambda c=c: code_point_texts(c)) for i, c in enumerate(CONTEXTS)]
+        for source, texts in sources:
+            hashed, num_texts, num_ids = 0xCBF29CE484222325, 0, 0
+            for ids in reference_ids(tokenizer, texts()):
+                hashed = fold(hashed, ids)
+                num_texts += 1
+                num_ids += len(ids)
+            lines.append(f"{name} {source} {num_texts} {num_ids} {hashed:016x}")
+            print(lines[-1], flush=True)
+    pathlib.Path(out).write_text("\n".join(lines) + "\n")
+
+
+def main(arguments):
+    if len(arguments) == 4 and arguments[0] == "compare":
+        return compare(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3])) != 0
+    if len(arguments) == 2 and arguments[0] == "compare-stages":
+        return compare_stages(arguments[1]) != 0
+    if len(arguments) == 4 and arguments[0] == "golden":
+        golden(pathlib.Path(arguments[1]), pathlib.Path(arguments[2]), arguments[3])
+        return 0
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace bouquet::text {
+
+/// A BERT-like tokenizer.json of our own for tests and fuzz targets: ids are easy to read.
+///   0 [PAD]  1 [UNK]  2 [CLS]  3 [SEP]  4 [MASK]; a..j are 10..19, ##a..##j are 20..29
+inline constexpr std::string_view kSmallTokenizerJson = R"({
+  "version": "1.0",
+  "truncation": {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0},
+  "padding": {"strategy": {"Fixed": 32}, "direction": "Right", "pad_to_multiple_of": null,
+              "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"},
+  "added_tokens": [
+    {"id": 0, "content": "[PAD]", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+    {"id": 1, "content": "[UNK]", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+    {"id": 2, "content": "[CLS]", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+    {"id": 3, "content": "[SEP]", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+    {"id": 4, "content": "[MASK]", "single_word": false, "lstrip": true, "rstrip": false, "normalized": false, "special": true},
+    {"id": 35, "content": "Jade", "single_word": true, "lstrip": false, "rstrip": true, "normalized": true, "special": false}
+  ],
+  "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+  "pre_tokenizer": {"type": "BertPreTokenizer"},
+  "post_processor": {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+    "pair": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
+             {"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}, "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}}
+  },
+  "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+  "model": {
+    "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+    "vocab": {
+      "[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "中": 5, "国": 6, ".": 7, "[": 8, "]": 9,
+      "a": 10, "b": 11, "c": 12, "d": 13, "e": 14, "f": 15, "g": 16, "h": 17, "i": 18, "j": 19,
+      "##a": 20, "##b": 21, "##c": 22, "##d": 23, "##e": 24, "##f": 25, "##g": 26, "##h": 27, "##i": 28, "##j": 29,
+      "bad": 30, "##age": 31, "cab": 32, "##ce": 33, "face": 34
+    }
+  }
+})";
+
+/// The same with one passage replaced, for tests of what a file may say.
+inline std::string SmallTokenizerWith(std::string_view passage, std::string_view replacement) {
+  std::string json(kSmallTokenizerJson);
+  if (const size_t at = json.find(passage); at != std::string::npos) {
+    json.replace(at, passage.size(), replacement);
+  }
+  return json;
+}
+
+inline void WriteFile(const std::filesystem::path& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+}  // namespace bouquet::text

@@ -1,0 +1,208 @@
+#include "text/tokenizer_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/test_data.h"
+#include "text/encode_scratch.h"
+#include "text/small_tokenizer.h"
+
+namespace bouquet::text {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Status ParseError(const std::string& json) {
+  return ParseTokenizerJson(json, "tokenizer.json", false).status();
+}
+
+std::vector<int32_t> Ids(const TokenizerFile& file, std::string_view text) {
+  EncodeScratch scratch;
+  std::vector<int32_t> ids;
+  file.tokenizer->Encode(text, {}, scratch, ids);
+  return ids;
+}
+
+TEST(TokenizerFileTest, InfersWordPieceInFilesWithoutModelType) {
+  const auto file =
+      ParseTokenizerJson(SmallTokenizerWith("\"type\": \"WordPiece\", \"unk", "\"unk"), "t", false);
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_THAT(Ids(file.value(), "bad face"), ElementsAre(30, 34));
+}
+
+TEST(TokenizerFileTest, RefusesOtherKindsByName) {
+  const auto expect_kind = [](const std::string& model, const std::string& kind) {
+    const Status status = ParseError("{\"model\": " + model + "}");
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+    EXPECT_THAT(status.message(), HasSubstr("takes token ids: " + kind));
+  };
+  expect_kind(R"({"type": "BPE", "vocab": {}, "merges": []})", "BPE");
+  expect_kind(R"({"vocab": {}, "merges": []})", "BPE");
+  expect_kind(R"({"vocab": [["a", -1.0]], "unk_id": 0})", "Unigram");
+  expect_kind(R"({"vocab": {"a": 0}, "unk_token": "a"})", "WordLevel");
+}
+
+TEST(TokenizerFileTest, RefusesQwen3SayingThatTheModelTakesTokenIds) {
+  REQUIRE_TEST_DATA("tokenizers/qwen3/tokenizer.json");
+  const Status status =
+      ReadTokenizerFolder(testing::TestDataPath("tokenizers/qwen3"), false).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("takes token ids: BPE"));
+}
+
+TEST(TokenizerFileTest, RefusesEveryOtherKindOfTheTestDataByName) {
+  REQUIRE_TEST_DATA("tokenizers/xlm-roberta/tokenizer.json");
+  const std::pair<const char*, const char*> kinds[] = {{"xlm-roberta", "Unigram"},
+                                                       {"t5-small", "Unigram"},
+                                                       {"olmo-modernbert-vocab", "BPE"},
+                                                       {"roberta-base", "byte-level BPE"},
+                                                       {"mistral-spm", "SentencePiece"}};
+  for (const auto& [folder, kind] : kinds) {
+    const Status status =
+        ReadTokenizerFolder(testing::TestDataPath(std::string("tokenizers/") + folder), false)
+            .status();
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << folder;
+    EXPECT_THAT(status.message(), HasSubstr(kind)) << folder;
+  }
+}
+
+TEST(TokenizerFileTest, RefusesStagesThatAreNotServedByName) {
+  const auto expect_named = [](std::string_view passage, std::string_view replacement,
+                               const std::string& name) {
+    const Status status = ParseError(SmallTokenizerWith(passage, replacement));
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << name;
+    EXPECT_THAT(status.message(), HasSubstr(name));
+  };
+  expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"Precompiled\"",
+               "normalizer is not served: Precompiled");
+  expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"ByteLevel\"", "ByteLevel");
+  expect_named("\"type\": \"BertNormalizer\"",
+               "\"type\": \"Replace\", \"content\": \"\", \"pattern\": {\"Regex\": \"a+\"}",
+               "Regex");
+  expect_named("\"type\": \"BertPreTokenizer\"", "\"type\": \"Metaspace\"",
+               "pre-tokenizer is not served: Metaspace");
+  expect_named("\"type\": \"BertPreTokenizer\"",
+               "\"type\": \"Split\", \"invert\": false, \"behavior\": \"Removed\", \"pattern\": "
+               "{\"Regex\": \"a\"}",
+               "Regex");
+  expect_named("\"type\": \"TemplateProcessing\"", "\"type\": \"Other\"",
+               "post-processor is not served: Other");
+  expect_named("\"version\": \"1.0\"", "\"version\": \"2.0\"", "2.0");
+}
+
+TEST(TokenizerFileTest, NamesTheKeyOfWhatIsWrong) {
+  const auto expect_message = [](std::string_view passage, std::string_view replacement,
+                                 const std::string& part) {
+    const Status status = ParseError(SmallTokenizerWith(passage, replacement));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << part;
+    EXPECT_THAT(status.message(), HasSubstr("tokenizer.json"));
+    EXPECT_THAT(status.message(), HasSubstr(part));
+  };
+  expect_message("\"model\":", "\"modell\":", "\"model\" is missing");
+  expect_message("\"vocab\":", "\"vocabulary\":", "\"vocab\" is missing");
+  expect_message("\"[PAD]\": 0,", "\"[PAD]\": -1,", "[PAD]");
+  expect_message("\"[PAD]\": 0,", "\"[PAD]\": 4194304,", "0..4194303");
+  expect_message("\"[PAD]\": 0,", "\"[PAD]\": \"0\",", "ids must be integers");
+  expect_message("\"[UNK]\": 1,", "", "\"unk_token\" is not in the vocabulary");
+  expect_message("\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": -1",
+                 "max_input_chars_per_word");
+  expect_message("\"clean_text\": true, ", "", "\"clean_text\" is missing");
+  expect_message("\"single_word\": false, ", "", "\"single_word\" is missing");
+  expect_message("\"ids\": [2]", "\"ids\": [\"x\"]", "special_tokens");
+  expect_message("{\"id\": \"A\", \"type_id\": 0}", "{\"id\": \"B\", \"type_id\": 0}", "single");
+  expect_message("{\"id\": \"A\", \"type_id\": 0}", "{\"id\": \"A\", \"type_id\": 256}", "type_id");
+  expect_message("\"added_tokens\": [", "\"added_tokens\": 3, \"x\": [", "added_tokens");
+  EXPECT_EQ(ParseError("{").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseError("[]").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseError("").code(), StatusCode::kInvalidArgument);
+}
+
+TEST(TokenizerFileTest, RefusesAnAddedTokenThatNormalizesToNothing) {
+  const Status status =
+      ParseError(SmallTokenizerWith("\"content\": \"Jade\"", "\"content\": \"\\u0001\""));
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.field(), "added_tokens");
+}
+
+TEST(TokenizerFileTest, GivesAddedTokensTheIdsOfTheReference) {
+  // Not the stated id: that of the vocabulary, or the next one after it.
+  const auto file = ParseTokenizerJson(
+      SmallTokenizerWith("\"id\": 35, \"content\": \"Jade\"", "\"id\": 77, \"content\": \"Jade\""),
+      "t", false);
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(Ids(file.value(), "jade"), ElementsAre(35));
+}
+
+TEST(TokenizerFileTest, NamesTheFilesLookedForInAFolderWithoutTokenizer) {
+  const testing::TemporaryFolder folder;
+  const Status status = ReadTokenizerFolder(folder.path(), false).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("looked for tokenizer.json and vocab.txt"));
+}
+
+class VocabularyTextTest : public ::testing::Test {
+ protected:
+  VocabularyTextTest() {
+    WriteFile(folder_.path() / "vocab.txt",
+              "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nbad\r\nface\n##d\nB\n##é\n中\nbad\n##e\nb");
+  }
+  Result<TokenizerFile> Read() const { return ReadTokenizerFolder(folder_.path(), false); }
+  void WriteConfig(std::string_view json) const {
+    WriteFile(folder_.path() / "tokenizer_config.json", json);
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(VocabularyTextTest, MakesBertsTokenizerOfVocabTxtAlone) {
+  const auto file = Read();
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  // Of a token on two lines the last counts; lines may end in CR LF.
+  EXPECT_THAT(Ids(file.value(), "BAD faced 中[MASK]bé"), ElementsAre(11, 6, 7, 10, 4, 13, 12));
+  EXPECT_EQ(file.value().post_processor.single.num_special_tokens(), 2);
+}
+
+TEST_F(VocabularyTextTest, FollowsTokenizerConfig) {
+  WriteConfig(R"({"do_lower_case": false, "tokenizer_class": "BertTokenizer",
+                  "unk_token": {"content": "[UNK]"}, "model_max_length": 512,
+                  "added_tokens_decoder": {"13": {"content": "<new>", "special": false}}})");
+  WriteFile(folder_.path() / "vocab.txt",
+            "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nbad\r\nface\n##d\nB\n##é\n中\n##e\nb\n");
+  const auto file = Read();
+  ASSERT_TRUE(file.ok()) << file.status().ToString();
+  EXPECT_THAT(Ids(file.value(), "Bé<new>face"), ElementsAre(8, 9, 13, 6));
+}
+
+TEST_F(VocabularyTextTest, RefusesWhatItCannotRead) {
+  WriteConfig(R"({"tokenizer_class": "XLMRobertaTokenizer"})");
+  EXPECT_EQ(Read().code(), StatusCode::kUnimplemented);
+  WriteConfig(R"({"do_basic_tokenize": false})");
+  EXPECT_EQ(Read().code(), StatusCode::kUnimplemented);
+  WriteConfig(R"({"cls_token": "<s>"})");
+  EXPECT_THAT(Read().status().message(), HasSubstr("not in the vocabulary: \"<s>\""));
+  WriteConfig(R"({"added_tokens_decoder": {"x": {"content": "y"}}})");
+  EXPECT_EQ(Read().code(), StatusCode::kInvalidArgument);
+  WriteConfig("{");
+  EXPECT_EQ(Read().code(), StatusCode::kInvalidArgument);
+  WriteConfig("{}");
+  WriteFile(folder_.path() / "vocab.txt", "[UNK]\n\xFF");
+  EXPECT_THAT(Read().status().message(), HasSubstr("not valid UTF-8: byte offset 6"));
+}
+
+TEST(VocabularyTextDemoTest, GivesTheIdsOfTokenizerJsonForTheDemoModel) {
+  REQUIRE_DEMO_MODEL();
+  const testing::TemporaryFolder folder;
+  for (const char* name : {"vocab.txt", "tokenizer_config.json"}) {
+    std::filesystem::copy(testing::DemoModelPath() / name, folder.path() / name);
+  }
+  const auto from_text = ReadTokenizerFolder(folder.path(), false);
+  const auto from_json = ReadTokenizerFolder(testing::DemoModelPath(), false);
+  ASSERT_TRUE(from_text.ok() && from_json.ok());
+  const std::string_view text = "Zürich [SEP] is unaffable; 中国 [MASK]ing naïveté \u0130 ##ing";
+  EXPECT_EQ(Ids(from_text.value(), text), Ids(from_json.value(), text));
+  EXPECT_EQ(from_text.value().tokenizer->vocabulary_size(),
+            from_json.value().tokenizer->vocabulary_size());
+}
+
+}  // namespace
+}  // namespace bouquet::text

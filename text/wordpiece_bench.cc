@@ -1,0 +1,121 @@
+// How fast is text turned into ids? One thread, a short query, a text of 514 tokens and whole
+// files; "unseen" goes on through the file, so that only the vocabulary is warm. BOUQUET_DATA names
+// the unpacked test data, default build/test_data.
+//   µs per call, bytes per second; loading: ms per file
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "text/encode_scratch.h"
+#include "text/tokenizer_file.h"
+
+namespace bouquet::text {
+namespace {
+
+std::string DataPath(const std::string& name) {
+  const char* folder = std::getenv("BOUQUET_DATA");
+  return std::string(folder != nullptr ? folder : "build/test_data") + "/" + name;
+}
+
+TokenizerFile LoadBert() {
+  return ReadTokenizerFolder(DataPath("tokenizers/bert-uncased"), false).value();
+}
+
+/// The "text" of each line of a JSON-lines file.
+std::vector<std::string> Texts(const std::string& name) {
+  std::ifstream in(DataPath(name));
+  std::vector<std::string> texts;
+  for (std::string line; std::getline(in, line);) {
+    const JsonDocument document = JsonDocument::Parse(line, name).value();
+    const JsonObject object = JsonObject::From(document.root(), name).value();
+    texts.push_back(object.RequiredString("text").value());
+  }
+  return texts;
+}
+
+void EncodeAll(benchmark::State& state, const std::string& name) {
+  const TokenizerFile file = LoadBert();
+  const std::vector<std::string> texts = Texts(name);
+  EncodeScratch scratch;
+  std::vector<int32_t> ids;
+  int64_t num_bytes = 0;
+  for (auto _ : state) {
+    for (const std::string& text : texts) {
+      ids.clear();
+      file.tokenizer->Encode(text, {}, scratch, ids);
+      benchmark::DoNotOptimize(ids.data());
+      num_bytes += static_cast<int64_t>(text.size());
+    }
+  }
+  state.SetBytesProcessed(num_bytes);
+}
+BENCHMARK_CAPTURE(EncodeAll, english_abstracts, "texts/scifact/corpus.jsonl");
+BENCHMARK_CAPTURE(EncodeAll, languages_388, "texts/udhr/udhr.jsonl");
+
+void EncodeQueriesUnseen(benchmark::State& state) {
+  const TokenizerFile file = LoadBert();
+  const std::vector<std::string> texts = Texts("texts/scifact/queries.jsonl");
+  EncodeScratch scratch;
+  std::vector<int32_t> ids;
+  size_t next = 0;
+  int64_t num_bytes = 0;
+  for (auto _ : state) {
+    const std::string& text = texts[next++ % texts.size()];
+    ids.clear();
+    file.tokenizer->Encode(text, {}, scratch, ids);
+    benchmark::DoNotOptimize(ids.data());
+    num_bytes += static_cast<int64_t>(text.size());
+  }
+  state.SetBytesProcessed(num_bytes);
+}
+BENCHMARK(EncodeQueriesUnseen);
+
+void Encode512TokensUnseen(benchmark::State& state) {
+  const TokenizerFile file = LoadBert();
+  EncodeScratch scratch;
+  std::vector<int32_t> ids;
+  std::vector<std::string> texts;
+  for (const std::string& abstract : Texts("texts/scifact/corpus.jsonl")) {
+    // Words are added until the text has 512 tokens.
+    std::string text;
+    for (size_t begin = 0; begin < abstract.size() && ids.size() < 512;) {
+      const size_t end = std::min(abstract.find(' ', begin + 1), abstract.size());
+      text.append(abstract, begin, end - begin);
+      begin = end;
+      ids.clear();
+      file.tokenizer->Encode(text, {}, scratch, ids);
+    }
+    if (ids.size() == 512) {
+      texts.push_back(text);
+    }
+    ids.clear();
+    if (texts.size() == 100) {
+      break;
+    }
+  }
+  size_t next = 0;
+  for (auto _ : state) {
+    ids.clear();
+    file.tokenizer->Encode(texts[next++ % texts.size()], {}, scratch, ids);
+    benchmark::DoNotOptimize(ids.data());
+  }
+}
+BENCHMARK(Encode512TokensUnseen)->Unit(benchmark::kMicrosecond);
+
+void Load(benchmark::State& state, const std::string& name) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(ReadTokenizerFolder(DataPath(name), false).value());
+  }
+}
+BENCHMARK_CAPTURE(Load, bert, "tokenizers/bert-uncased")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Load, multilingual_bert, "tokenizers/mbert-uncased")
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace bouquet::text

@@ -1,0 +1,78 @@
+// Any text through tokenizers of several configurations: ids are in range, the same every time, and
+// do not depend on what the scratch was used for before. The first byte picks configuration and
+// options. Does not cover whether the ids are the right ones: reference_ids_test.cc, parity.py.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "text/encode_scratch.h"
+#include "text/small_tokenizer.h"
+#include "text/tokenizer_file.h"
+#include "text/unicode/utf8.h"
+
+namespace {
+
+using bouquet::text::EncodeScratch;
+using bouquet::text::SmallTokenizerWith;
+using bouquet::text::TokenizerFile;
+
+std::vector<TokenizerFile> LoadConfigurations() {
+  constexpr std::string_view kNormalizer = "{\"type\": \"BertNormalizer\"";
+  constexpr std::string_view kPreTokenizer = "{\"type\": \"BertPreTokenizer\"}";
+  std::vector<TokenizerFile> files;
+  const auto add = [&files](const std::string& json) {
+    files.push_back(bouquet::text::ParseTokenizerJson(json, "small", false).value());
+  };
+  add(std::string(bouquet::text::kSmallTokenizerJson));
+  for (const char* form : {"NFC", "NFD", "NFKC", "NFKD"}) {
+    add(SmallTokenizerWith(kNormalizer, std::string("{\"type\": \"") + form + "\""));
+  }
+  add(SmallTokenizerWith("\"strip_accents\": null", "\"strip_accents\": false"));
+  add(SmallTokenizerWith("\"clean_text\": true", "\"clean_text\": false"));
+  add(SmallTokenizerWith(kNormalizer, R"({"type": "Sequence", "normalizers": [{"type": "Nmt"},
+      {"type": "Strip", "strip_left": true, "strip_right": true}, {"type": "StripAccents"},
+      {"type": "Replace", "pattern": {"String": "ab"}, "content": "[S"}, {"type": "Lowercase"},
+      {"type": "Prepend", "prepend": "b"}])"));
+  add(SmallTokenizerWith(kPreTokenizer, R"({"type": "Whitespace"})"));
+  add(SmallTokenizerWith(kPreTokenizer, "null"));
+  for (const char* behavior : {"Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext"}) {
+    add(SmallTokenizerWith(
+        kPreTokenizer, std::string(R"({"type": "Sequence", "pretokenizers": [{"type": "Split",
+        "pattern": {"String": "a"}, "invert": false, "behavior": ")") +
+                           behavior + R"("}, {"type": "Digits", "individual_digits": false}]})"));
+  }
+  return files;
+}
+
+std::vector<int32_t> Encode(const TokenizerFile& file, std::string_view text, bool parse_special,
+                            EncodeScratch& scratch) {
+  std::vector<int32_t> ids;
+  file.tokenizer->Encode(text, {.parse_special = parse_special}, scratch, ids);
+  return ids;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::vector<TokenizerFile> files = LoadConfigurations();
+  static EncodeScratch used;
+  if (size == 0) {
+    return 0;
+  }
+  const TokenizerFile& file = files[(data[0] >> 1) % files.size()];
+  const bool parse_special = (data[0] & 1) != 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (bouquet::text::unicode::FindInvalidUtf8(text).has_value()) {
+    return 0;
+  }
+  EncodeScratch fresh;
+  const std::vector<int32_t> ids = Encode(file, text, parse_special, fresh);
+  CHECK(Encode(file, text, parse_special, used) == ids);
+  for (const int32_t id : ids) {
+    CHECK_GE(id, 0);
+    CHECK_LT(id, file.tokenizer->vocabulary_size());
+    CHECK(!file.tokenizer->Piece(id).empty());
+  }
+  return 0;
+}

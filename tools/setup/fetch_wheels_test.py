@@ -1,0 +1,40 @@
+"""The list of wheels is read, and paths are mapped, as its head says."""
+import unittest
+
+import fetch_wheels
+
+SHA = "0" * 64
+
+
+class ReadListTest(unittest.TestCase):
+    def test_wheels_with_their_paths(self):
+        wheels = fetch_wheels.read_list(f"# head\n\na 1.0 {SHA}\n  x/** -> y/\n  z.so -> lib/z.so.1\nb 2 {SHA}\n  q -> r\n")
+        self.assertEqual([w.name for w in wheels], ["a", "b"])
+        self.assertEqual(wheels[0].unpack, [("x/**", "y/"), ("z.so", "lib/z.so.1")])
+
+    def test_what_is_malformed_is_named_by_line(self):
+        for text in ("a 1.0\n", f"a 1.0 {SHA[:-1]}\n", "  x -> y\n", f"a 1 {SHA}\n  x y\n"):
+            with self.assertRaisesRegex(SystemExit, r"wheels.txt:\d"):
+                fetch_wheels.read_list(text)
+
+    def test_the_list_in_the_tree_is_well_formed(self):
+        wheels = fetch_wheels.read_list(fetch_wheels.LIST.read_text())
+        self.assertTrue(wheels)
+        self.assertTrue(all(w.unpack for w in wheels))
+
+
+class TargetTest(unittest.TestCase):
+    def test_folder_with_everything_below_it(self):
+        self.assertEqual(fetch_wheels.target_of("a/b/c/d.h", "a/b/**", "inc/"), "inc/c/d.h")
+        self.assertIsNone(fetch_wheels.target_of("a/bc/d.h", "a/b/**", "inc/"))
+
+    def test_star_stays_in_its_folder(self):
+        self.assertEqual(fetch_wheels.target_of("doc/LICENSE", "doc/*", "out/"), "out/LICENSE")
+        self.assertIsNone(fetch_wheels.target_of("doc/deep/LICENSE", "doc/*", "out/"))
+
+    def test_one_file_may_get_another_name(self):
+        self.assertEqual(fetch_wheels.target_of("lib/a.so.3.2", "lib/a.so.3.2", "lib/a.so.3"), "lib/a.so.3")
+
+
+if __name__ == "__main__":
+    unittest.main()

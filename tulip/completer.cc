@@ -1,0 +1,95 @@
+#include "tulip/completer.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/check.h"
+
+namespace bouquet::tulip {
+namespace {
+
+Microseconds Between(TimePoint from, TimePoint to) {
+  return std::chrono::duration_cast<Microseconds>(to - from);
+}
+
+const model::RowBlock& BlockOf(const rose::StepResult& result, model::Head head) {
+  const auto block = std::ranges::find(result.blocks, head, &model::RowBlock::head);
+  CHECK(block != result.blocks.end());  // the engine answers every head that the batch asks for
+  return *block;
+}
+
+std::span<const float> RowOf(const model::RowBlock& block, size_t sequence_index,
+                             uint32_t dimensions) {
+  CHECK_LE(dimensions, block.width);
+  const size_t row = block.offsets[sequence_index];
+  CHECK_EQ(block.offsets[sequence_index + 1], row + 1);
+  CHECK_LE((row + 1) * block.width * sizeof(float), block.data.size());
+  const auto* rows = reinterpret_cast<const float*>(block.data.data());
+  return {rows + row * block.width, dimensions};
+}
+
+}  // namespace
+
+void Completer::Run() {
+  TimePoint previous_end = TimePoint::min();
+  while (StepInFlight* step = in_flight_.WaitForFront()) {
+    Result<rose::StepResult> result = step->result.Wait();
+    const TimePoint ended = clock_.Now();
+    const TimePoint began = std::max(step->started, previous_end);  // steps run in order
+    previous_end = ended;
+
+    StepOutcome outcome;
+    outcome.num_tokens = step->num_tokens;
+    outcome.duration = Between(began, ended);
+    metrics_.step_seconds.Observe(std::chrono::duration<double>(ended - began).count());
+    if (result.ok()) {
+      Deliver(*result, *step, began, ended);
+    } else {
+      outcome.error = std::move(result).status();
+      outcome.failed = std::move(step->sequences);
+    }
+    const bool failed = !outcome.error.ok();
+    in_flight_.PopFront(std::move(outcome));
+    if (failed) {
+      admission_.Wake();  // the loop may be waiting for arrivals
+    }
+  }
+}
+
+void Completer::Deliver(const rose::StepResult& result, StepInFlight& step, TimePoint began,
+                        TimePoint ended) {
+  CHECK_EQ(result.statuses.size(), step.sequences.size());
+  int64_t not_finite = 0;
+  int64_t expired = 0;
+  int64_t cancelled = 0;
+  for (size_t i = 0; i < step.sequences.size(); ++i) {
+    Sequence& sequence = step.sequences[i];
+    ChunkReply& reply = *sequence.reply;
+    ChunkReply::Outcome outcome;
+    outcome.queue = Between(sequence.arrival, began);
+    outcome.step = Between(began, ended);
+    metrics_.queue_seconds.Observe(std::chrono::duration<double>(outcome.queue).count());
+    if (reply.cancelled()) {
+      outcome.status = Cancelled("cancelled in the engine");
+      ++cancelled;
+    } else if (sequence.deadline.HasPassed(ended)) {
+      outcome.status = DeadlineExceeded("deadline passed in the engine");
+      ++expired;
+    } else if (result.statuses[i] == rose::RowStatus::kNotFinite) {
+      outcome.status = Internal("the model's result for this input is not finite");
+      ++not_finite;
+    } else {
+      reply.PutRow(sequence.index_in_chunk,
+                   RowOf(BlockOf(result, sequence.output.head), i, reply.dimensions()));
+    }
+    reply.Finish(sequence.index_in_chunk, std::move(outcome));
+  }
+  const auto total = static_cast<int64_t>(step.sequences.size());
+  metrics_.answered_ok.Increment(static_cast<double>(total - not_finite - expired - cancelled));
+  metrics_.answered_not_finite.Increment(static_cast<double>(not_finite));
+  metrics_.expired_in_step.Increment(static_cast<double>(expired));
+  metrics_.cancelled_in_step.Increment(static_cast<double>(cancelled));
+}
+
+}  // namespace bouquet::tulip

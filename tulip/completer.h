@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/clock.h"
+#include "rose/step_result.h"
+#include "tulip/admission.h"
+#include "tulip/core_metrics.h"
+#include "tulip/in_flight.h"
+
+namespace bouquet::tulip {
+
+/// The second thread, and the only place that waits for the device: takes the oldest step, cuts
+/// each sequence's row out of the result, and answers. A row that is not finite fails its sequence
+/// only. A step that failed as a whole goes back to the serving loop, which tries its halves.
+class Completer {
+ public:
+  /// All references must outlive the completer.
+  Completer(InFlight& in_flight, Admission& admission, CoreMetrics& metrics, const Clock& clock)
+      : in_flight_(in_flight), admission_(admission), metrics_(metrics), clock_(clock) {}
+
+  /// Returns when `in_flight` is closed and empty.
+  void Run();
+
+ private:
+  void Deliver(const rose::StepResult& result, StepInFlight& step, TimePoint began,
+               TimePoint ended);
+
+  InFlight& in_flight_;
+  Admission& admission_;
+  CoreMetrics& metrics_;
+  const Clock& clock_;
+};
+
+}  // namespace bouquet::tulip

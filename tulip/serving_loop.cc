@@ -1,0 +1,168 @@
+#include "tulip/serving_loop.h"
+
+#include <utility>
+
+#include "tulip/chunk_reply.h"
+
+namespace bouquet::tulip {
+namespace {
+
+Microseconds Between(TimePoint from, TimePoint to) {
+  return std::chrono::duration_cast<Microseconds>(to - from);
+}
+
+void Answer(Sequence& sequence, Status status, TimePoint now) {
+  ChunkReply::Outcome outcome;
+  outcome.status = std::move(status);
+  outcome.queue = Between(sequence.arrival, now);
+  sequence.reply->Finish(sequence.index_in_chunk, std::move(outcome));
+}
+
+int64_t CountTokens(const std::vector<Sequence>& sequences) {
+  int64_t total = 0;
+  for (const Sequence& sequence : sequences) {
+    total += sequence.num_tokens();
+  }
+  return total;
+}
+
+}  // namespace
+
+ServingLoop::ServingLoop(StepEngine& engine, Admission& admission, InFlight& in_flight,
+                         CoreMetrics& metrics, const Clock& clock, const SchedulerOptions& options,
+                         const StepCost& cost)
+    : engine_(engine),
+      admission_(admission),
+      in_flight_(in_flight),
+      metrics_(metrics),
+      clock_(clock),
+      step_tokens_(options.step_tokens),
+      scheduler_(options),
+      cost_(cost) {}
+
+void ServingLoop::Run() {
+  while (WaitForWork()) {
+    const bool has_batch = FormBatch();
+    if (has_batch) {
+      Launch();  // first, so that the engine does not wait for the answers below
+    }
+    AnswerDropped();
+  }
+  in_flight_.Close();
+}
+
+// False when nothing waits and nothing can arrive any more.
+bool ServingLoop::WaitForWork() {
+  for (;;) {
+    in_flight_.WaitUntilLaunch();
+    LearnFromSteps();
+    const bool idle = scheduler_.empty() && retry_.empty();
+    admission_.MoveArrivalsTo(scheduler_, idle);
+    if (admission_.abandoned()) {
+      AbandonWaiting();
+    }
+    if (!scheduler_.empty() || !retry_.empty()) {
+      return true;
+    }
+    if (admission_.exhausted()) {
+      in_flight_.WaitUntilEmpty();  // a step under way may fail and come back to be tried again
+      LearnFromSteps();
+      if (retry_.empty()) {
+        return false;
+      }
+    }
+  }
+}
+
+void ServingLoop::LearnFromSteps() {
+  in_flight_.TakeOutcomes(outcomes_);
+  if (outcomes_.empty()) {
+    return;
+  }
+  for (StepOutcome& outcome : outcomes_) {
+    if (outcome.error.ok()) {
+      cost_.Observe(outcome.num_tokens, static_cast<double>(outcome.duration.count()));
+      retry_.NoteSuccess();
+      continue;
+    }
+    metrics_.failed_steps.Increment();
+    if (!retry_.Add(outcome.failed)) {
+      const TimePoint now = clock_.Now();
+      for (Sequence& sequence : outcome.failed) {
+        Answer(sequence,
+               Status(outcome.error.code(), "the step failed: " + outcome.error.message()), now);
+      }
+      metrics_.answered_failed.Increment(static_cast<double>(outcome.failed.size()));
+    }
+  }
+  outcomes_.clear();
+  admission_.SetTokensPerSecond(cost_.TokensPerSecond(step_tokens_));
+}
+
+bool ServingLoop::FormBatch() {
+  const TimePoint now = clock_.Now();
+  if (!retry_.empty()) {
+    return retry_.NextBatch(now, batch_);  // these have left the queue already
+  }
+  const int64_t sequences_before = scheduler_.num_sequences();
+  const int64_t tokens_before = scheduler_.num_tokens();
+  const bool has_batch = scheduler_.NextBatch(now, batch_);
+  const int64_t tokens_left = tokens_before - scheduler_.num_tokens();
+  admission_.LeaveQueue(tokens_left);
+  metrics_.queue_tokens.Decrement(static_cast<double>(tokens_left));
+  metrics_.queue_sequences.Decrement(
+      static_cast<double>(sequences_before - scheduler_.num_sequences()));
+  return has_batch;
+}
+
+void ServingLoop::Launch() {
+  for (const Sequence& sequence : batch_.sequences) {
+    sequence.reply->MarkStarted();
+  }
+  const auto num_sequences = static_cast<double>(batch_.sequences.size());
+  const int32_t num_tokens = batch_.num_tokens();
+  const Microseconds expected(static_cast<int64_t>(cost_.StepUs(num_tokens)));
+  const TimePoint started = clock_.Now();
+  in_flight_.Push(engine_.Step(batch_.input), batch_, started, expected);
+
+  metrics_.step_tokens.Observe(num_tokens);
+  metrics_.step_sequences.Observe(num_sequences);
+  metrics_.step_fill_ratio.Observe(static_cast<double>(num_tokens) / step_tokens_);
+}
+
+void ServingLoop::AnswerDropped() {
+  if (batch_.cancelled.empty() && batch_.expired.empty()) {
+    return;
+  }
+  const TimePoint now = clock_.Now();
+  metrics_.cancelled_in_queue.Increment(static_cast<double>(batch_.cancelled.size()));
+  metrics_.expired_in_queue.Increment(static_cast<double>(batch_.expired.size()));
+  metrics_.spared_tokens.Increment(
+      static_cast<double>(CountTokens(batch_.cancelled) + CountTokens(batch_.expired)));
+  for (Sequence& sequence : batch_.cancelled) {
+    Answer(sequence, Cancelled("cancelled in the queue"), now);
+  }
+  for (Sequence& sequence : batch_.expired) {
+    Answer(sequence, DeadlineExceeded("deadline passed in the queue"), now);
+  }
+  batch_.cancelled.clear();
+  batch_.expired.clear();
+}
+
+void ServingLoop::AbandonWaiting() {
+  std::vector<Sequence> waiting;
+  scheduler_.TakeAll(waiting);
+  const int64_t num_tokens = CountTokens(waiting);
+  admission_.LeaveQueue(num_tokens);
+  metrics_.queue_tokens.Decrement(static_cast<double>(num_tokens));
+  metrics_.queue_sequences.Decrement(static_cast<double>(waiting.size()));
+  retry_.TakeAll(waiting);
+  metrics_.abandoned.Increment(static_cast<double>(waiting.size()));
+  const TimePoint now = clock_.Now();
+  for (Sequence& sequence : waiting) {
+    Answer(sequence, Unavailable("the server stopped before this was computed").WithRetryAfter(1),
+           now);
+  }
+}
+
+}  // namespace bouquet::tulip
