@@ -122,7 +122,8 @@ TEST_F(PipelineTest, ReadsEveryPoolingModeInBothStyles) {
 
 TEST_F(PipelineTest, ListOfModesKeepsItsOrderAndWinsOverFlags) {
   const Result<PoolingModule> pooling = ReadPooling(
-      R"({"embedding_dimension": 8, "pooling_mode": ["max", "cls"], "pooling_mode_mean_tokens": true})");
+      R"({"embedding_dimension": 8, "pooling_mode": ["max", "cls"],
+          "pooling_mode_mean_tokens": true})");
   ASSERT_TRUE(pooling.ok());
   EXPECT_THAT(pooling->modes, ElementsAre(PoolingMode::kMax, PoolingMode::kCls));
   EXPECT_EQ(ParsePipeline(folder_.path(), traits_)->width, 16);

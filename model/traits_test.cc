@@ -121,7 +121,8 @@ TEST(ConfigFileTest, WidensOnlyIntegersThatDoNotFit) {
   EXPECT_EQ(WidenHugeIntegers(R"({"a": 1000000000000000019884624838656, "b": 12})"),
             R"({"a": 1000000000000000019884624838656e0, "b": 12})");
   const std::string untouched =
-      R"({"s": "1000000000000000019884624838656 \" 12345678901234567890", "f": 0.1234567890123456789012})";
+      R"({"s": "1000000000000000019884624838656 \" 12345678901234567890",
+          "f": 0.1234567890123456789012})";
   EXPECT_EQ(WidenHugeIntegers(untouched), untouched);
 }
 

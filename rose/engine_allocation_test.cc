@@ -1,47 +1,18 @@
-// Counts calls of operator new, so this file is a test program of its own.
-#include <atomic>
-#include <cstdlib>
-#include <new>
+// A test program of its own, since it replaces operator new.
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "rose/engine.h"
+#include "testing/allocation_count.h"
 #include "testing/random_model.h"
 #include "testing/test_data.h"
-
-namespace {
-
-std::atomic<int64_t> allocations = 0;
-
-void* CountedAllocate(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* data = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (data == nullptr) {
-    std::abort();
-  }
-  return data;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return CountedAllocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return CountedAllocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
 
 namespace bouquet::rose {
 namespace {
 
+using ::bouquet::testing::AllocationCount;
 using ::bouquet::testing::RandomFamily;
-using ::bouquet::testing::RandomModelOptions;
 using ::bouquet::testing::TemporaryFolder;
 
 constexpr int32_t kMaxTokens = 96;
@@ -68,30 +39,43 @@ std::vector<Batch> RandomBatches(int count, bool with_types) {
   return batches;
 }
 
-class EngineAllocationTest : public ::testing::TestWithParam<RandomFamily> {};
+class EngineAllocationTest : public ::testing::TestWithParam<RandomFamily> {
+ protected:
+  EngineAllocationTest() {
+    ::bouquet::testing::WriteRandomModel(folder_.path() / "m",
+                                         {.family = GetParam(), .dense_out_features = 16});
+  }
 
-TEST_P(EngineAllocationTest, AThousandStepsOfVaryingShapesAllocateNothing) {
-  const TemporaryFolder folder;
-  const bool is_bert = GetParam() == RandomFamily::kBert;
-  ::bouquet::testing::WriteRandomModel(folder.path() / "m",
-                                       {.family = GetParam(), .dense_out_features = 16});
-  for (const char* dtype : {"float32", "bfloat16"}) {
-    const auto opened = model::ModelFolder::Open(folder.path() / "m");
+  void ExpectNoAllocationIn(int num_steps, const EngineOptions& options) {
+    const auto opened = model::ModelFolder::Open(folder_.path() / "m");
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    const auto engine =
-        Engine::Load(*opened, {.dtype = dtype, .threads = 2, .max_step_tokens = kMaxTokens});
+    const auto engine = Engine::Load(*opened, options);
     ASSERT_TRUE(engine.ok()) << engine.status().ToString();
-    const std::vector<Batch> batches = RandomBatches(1000, is_bert);
-    const int64_t before = allocations;
-    int64_t rows = 0;
+    const std::vector<Batch> batches = RandomBatches(num_steps, GetParam() == RandomFamily::kBert);
+    const int64_t before = AllocationCount();
+    int failures = 0;
     for (const Batch& batch : batches) {
       LazyTensor step = (*engine)->Step(batch);
-      const Result<StepResult> result = step.Wait();
-      rows += result.ok() ? static_cast<int64_t>(result->statuses.size()) : 0;
+      failures += step.Wait().ok() ? 0 : 1;
     }
-    EXPECT_EQ(allocations - before, 0) << dtype;
-    EXPECT_GE(rows, 1000) << dtype;
+    EXPECT_EQ(AllocationCount() - before, 0);
+    EXPECT_EQ(failures, 0);
   }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(EngineAllocationTest, AThousandStepsOfVaryingShapesAllocateNothing) {
+  ExpectNoAllocationIn(1000, {.dtype = "float32", .threads = 1, .max_step_tokens = kMaxTokens});
+}
+
+TEST_P(EngineAllocationTest, StepsInBfloat16AllocateNothing) {
+  ExpectNoAllocationIn(200, {.dtype = "bfloat16", .threads = 1, .max_step_tokens = kMaxTokens});
+}
+
+// Few steps: on a busy machine workers wait long for each other.
+TEST_P(EngineAllocationTest, StepsOfSeveralThreadsAllocateNothing) {
+  ExpectNoAllocationIn(50, {.threads = 3, .max_step_tokens = kMaxTokens});
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, EngineAllocationTest,

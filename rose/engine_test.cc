@@ -6,17 +6,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rose/golden_cases.h"
+#include "testing/golden_cases.h"
 #include "testing/random_model.h"
 
 namespace bouquet::rose {
 namespace {
 
+using ::bouquet::testing::CosineDistance;
+using ::bouquet::testing::GoldenCase;
+using ::bouquet::testing::LoadEngine;
 using ::bouquet::testing::RandomFamily;
 using ::bouquet::testing::RandomModelOptions;
 using ::bouquet::testing::RandomTensor;
 using ::bouquet::testing::RandomTensors;
 using ::bouquet::testing::ReadFile;
+using ::bouquet::testing::RunStep;
 using ::bouquet::testing::TemporaryFolder;
 using ::bouquet::testing::WriteFile;
 using ::bouquet::testing::WriteRandomModel;

@@ -7,14 +7,19 @@
 
 #include <gtest/gtest.h>
 
-#include "rose/golden_cases.h"
+#include "testing/golden_cases.h"
 #include "testing/random_model.h"
 
 namespace bouquet::rose {
 namespace {
 
+using ::bouquet::testing::CosineDistance;
+using ::bouquet::testing::GoldenCase;
+using ::bouquet::testing::LoadEngine;
 using ::bouquet::testing::RandomFamily;
 using ::bouquet::testing::RandomModelOptions;
+using ::bouquet::testing::ReadGoldens;
+using ::bouquet::testing::RunStep;
 using ::bouquet::testing::TemporaryFolder;
 using ::bouquet::testing::WriteRandomModel;
 
@@ -147,7 +152,7 @@ TEST_F(MiniLmGoldenTest, EqualsTheReferenceAlone) {
 TEST_F(MiniLmGoldenTest, EqualsTheReferenceInEveryBatchComposition) {
   REQUIRE_DEMO_MODEL();
   const std::vector<GoldenCase> cases = ReadGoldens("minilm");
-  constexpr int32_t kMaxTokens = 6144;
+  constexpr int32_t kMaxTokens = 3072;
   const std::unique_ptr<Engine> engine = Load("float32", kMaxTokens);
   std::map<const GoldenCase*, std::vector<float>> alone;
   for (const GoldenCase& golden : cases) {

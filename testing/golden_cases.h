@@ -13,7 +13,7 @@
 #include "rose/engine.h"
 #include "testing/test_data.h"
 
-namespace bouquet::rose {
+namespace bouquet::testing {
 
 /// Token ids and the reference library's vector for them (tests/parity/make_goldens.py).
 struct GoldenCase {
@@ -24,8 +24,8 @@ struct GoldenCase {
 };
 
 inline std::vector<GoldenCase> ReadGoldens(const std::string& name) {
-  const Result<JsonDocument> document = JsonDocument::ParseFile(
-      ::bouquet::testing::SourcePath("tests/parity/goldens/" + name + ".json"));
+  const Result<JsonDocument> document =
+      JsonDocument::ParseFile(SourcePath("tests/parity/goldens/" + name + ".json"));
   CHECK(document.ok());
   std::vector<GoldenCase> cases;
   for (const simdjson::dom::element item : document->root()["cases"]) {
@@ -66,15 +66,15 @@ inline double CosineDistance(const std::vector<float>& a, const std::vector<floa
 }
 
 /// Runs the cases as one step and gives their rows, full width.
-inline std::vector<std::vector<float>> RunStep(Engine& engine,
+inline std::vector<std::vector<float>> RunStep(rose::Engine& engine,
                                                const std::vector<const GoldenCase*>& cases,
                                                const model::OutputSpec& output) {
-  Batch batch;
+  rose::Batch batch;
   for (const GoldenCase* golden : cases) {
     batch.Add(golden->ids, golden->type_ids, golden->pooling_start, output);
   }
-  LazyTensor step = engine.Step(batch);
-  const Result<StepResult> result = step.Wait();
+  rose::LazyTensor step = engine.Step(batch);
+  const Result<rose::StepResult> result = step.Wait();
   EXPECT_TRUE(result.ok()) << result.status().ToString();
   std::vector<std::vector<float>> rows;
   if (!result.ok()) {
@@ -83,20 +83,20 @@ inline std::vector<std::vector<float>> RunStep(Engine& engine,
   const model::RowBlock& block = result->blocks[0];
   const auto* data = reinterpret_cast<const float*>(block.data.data());
   for (size_t i = 0; i < cases.size(); ++i) {
-    EXPECT_EQ(result->statuses[i], RowStatus::kOk);
+    EXPECT_EQ(result->statuses[i], rose::RowStatus::kOk);
     const float* row = data + block.offsets[i] * block.width;
     rows.emplace_back(row, row + block.width);
   }
   return rows;
 }
 
-inline std::unique_ptr<Engine> LoadEngine(const std::filesystem::path& folder,
-                                          const EngineOptions& options) {
+inline std::unique_ptr<rose::Engine> LoadEngine(const std::filesystem::path& folder,
+                                                const rose::EngineOptions& options) {
   const Result<model::ModelFolder> opened = model::ModelFolder::Open(folder);
   EXPECT_TRUE(opened.ok()) << opened.status().ToString();
-  Result<std::unique_ptr<Engine>> engine = Engine::Load(*opened, options);
+  Result<std::unique_ptr<rose::Engine>> engine = rose::Engine::Load(*opened, options);
   EXPECT_TRUE(engine.ok()) << engine.status().ToString();
   return std::move(engine).value();
 }
 
-}  // namespace bouquet::rose
+}  // namespace bouquet::testing
