@@ -63,8 +63,8 @@ def main():
         result["http"] = service_items.http_queries(bouquet, arguments.model, ours, cores)
     if "gateway" in items:
         print("the gateway alone", flush=True)
-        result["gateway"] = service_items.gateway_alone(str(arguments.binaries / "null_engine_server"),
-                                                        arguments.model)
+        result["gateway"] = service_items.gateway_alone(str(arguments.binaries / "null_service"),
+                                                        str(arguments.binaries / "beast_echo"), arguments.model)
     if "start" in items:
         print("start", flush=True)
         result["start"] = service_items.start_and_memory(bouquet, arguments.model)

@@ -122,11 +122,11 @@ def http_queries(bouquet, model, make_engine, threads):
     return {"engine_per_s": rate, "engine_one_ms": one_ms, "threads": threads, "rows": rows}
 
 
-def gateway_alone(null_engine_server, model):
+def gateway_alone(null_service, echo, model):
     """Ivy without an engine against a bare Beast echo, one server thread each; they take turns."""
     texts, _ = texts_and_ids(model, 512)
-    ours = ServerProcess([null_engine_server, "{port}", "gateway"])
-    bare = ServerProcess([null_engine_server, "{port}", "bare"])
+    ours = ServerProcess([null_service, model, "{port}"])
+    bare = ServerProcess([echo, "{port}"])
     rows = []
     with write_bodies(texts) as bodies:
         for connections in CONNECTIONS:
