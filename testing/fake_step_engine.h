@@ -33,8 +33,9 @@ struct FakeStepEngineOptions {
   int32_t max_tokens = 1024;
   int32_t max_sequences = 64;
   int32_t steps_under_way = 1;
-  std::chrono::microseconds latency{0};         // of every step
-  std::optional<int32_t> poison_id;             // a step that holds it fails as a whole
+  std::chrono::microseconds latency{0};  // of every step
+  std::optional<int32_t> poison_id;      // a step that holds it fails as a whole
+  StatusCode poison_error = StatusCode::kInternal;
   std::optional<int32_t> not_finite_id;         // a sequence that holds it gets a NaN
   std::optional<int32_t> largest_step_allowed;  // in sequences; larger steps fail ("out of memory")
 };
@@ -200,7 +201,7 @@ class FakeStepEngine final : public tulip::StepEngine {
         slot.statuses.back() = rose::RowStatus::kNotFinite;
       }
       if (options_.poison_id && std::ranges::count(ids, *options_.poison_id) > 0) {
-        slot.error = Internal("a poisoned sequence");
+        slot.error = Status(options_.poison_error, "a poisoned sequence");
       }
       std::ranges::copy(row, slot.rows.begin() + ptrdiff_t{i} * info_.limits.width);
       slot.offsets.push_back(static_cast<uint32_t>(i) + 1);

@@ -76,9 +76,11 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  /// Accepts a chunk whole, or refuses it at once and never touches `reply`. The sequences must
-  /// agree in OutputSpec. Thread: any. Error: kInvalidArgument (field `sequences[i]`), kOutOfRange
-  /// (over --max-input-tokens), kDeadlineExceeded, kResourceExhausted, kUnavailable.
+  /// Accepts a chunk whole, or refuses it at once and never calls `reply`, which serves one Submit
+  /// only. The sequences must agree in OutputSpec. A sequence that fails alone, or cannot be
+  /// computed, has kInternal in its outcome. Thread: any. Error: kInvalidArgument (field
+  /// `sequences[i]`), kOutOfRange (over --max-input-tokens), kDeadlineExceeded, kResourceExhausted,
+  /// kUnavailable.
   Status Submit(std::vector<Sequence> sequences, std::shared_ptr<ChunkReply> reply);
 
   const CoreDescription& Describe() const { return description_; }

@@ -348,6 +348,16 @@ TEST_F(CoreTest, SplitsAStepThatRunsOutOfMemory) {
   }
 }
 
+TEST_F(CoreTest, CallsAFailureOfTheEngineInternalWhateverItsCode) {
+  // "Out of memory" of one sequence must not look like a full queue, which asks for another try.
+  Start({.poison_id = 13, .poison_error = StatusCode::kResourceExhausted});
+  auto reply = NewReply();
+  ASSERT_TRUE(core_->Submit(MakeChunk({{13}, {1}}), reply).ok());
+  reply->Wait();
+  EXPECT_EQ(reply->outcomes()[0].status.code(), StatusCode::kInternal);
+  EXPECT_TRUE(reply->outcomes()[1].status.ok());
+}
+
 TEST_F(CoreTest, FinishesWhatItAcceptedWhenStopped) {
   Start();
   auto first = OccupyEngine();

@@ -89,8 +89,7 @@ void ServingLoop::LearnFromSteps() {
     if (!retry_.Add(outcome.failed)) {
       const TimePoint now = clock_.Now();
       for (Sequence& sequence : outcome.failed) {
-        Answer(sequence,
-               Status(outcome.error.code(), "the step failed: " + outcome.error.message()), now);
+        Answer(sequence, Internal("the step failed: " + outcome.error.message()), now);
       }
       metrics_.answered_failed.Increment(static_cast<double>(outcome.failed.size()));
     }
