@@ -25,8 +25,10 @@ TEST(BoundedQueueTest, RefusesAtCapacityAndLeavesTheValueWhole) {
   EXPECT_TRUE(queue.TryPush(std::make_unique<int>(1)));
   auto second = std::make_unique<int>(2);
   EXPECT_FALSE(queue.TryPush(std::move(second)));
-  ASSERT_NE(second, nullptr);  // NOLINT(bugprone-use-after-move): a refused value stays with us
+  // NOLINTBEGIN(bugprone-use-after-move): a refused value stays with us
+  ASSERT_NE(second, nullptr);
   EXPECT_EQ(*second, 2);
+  // NOLINTEND(bugprone-use-after-move)
 }
 
 TEST(BoundedQueueTest, BoundsEachLaneApart) {

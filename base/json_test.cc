@@ -54,8 +54,9 @@ TEST(JsonObjectTest, TellsAbsentFromWrong) {
 }
 
 TEST(AppendJsonStringTest, WritesWhatAParserReadsBack) {
-  const std::string text(
-      "quote \" slash \\ line \n tab \t nul \0 bell \a \xC3\xA9 \xF0\x9F\x98\x80", 50);
+  using std::string_literals::operator""s;
+  const std::string text =
+      "quote \" slash \\ line \n tab \t nul \0 bell \a \xC3\xA9 \xF0\x9F\x98\x80"s;
   std::string json;
   AppendJsonString(text, json);
   const auto document = JsonDocument::Parse(json, "text");

@@ -11,7 +11,6 @@ namespace bouquet::model {
 namespace {
 
 namespace fs = std::filesystem;
-using ::bouquet::testing::RandomModelOptions;
 using ::bouquet::testing::ReadFile;
 using ::bouquet::testing::TemporaryFolder;
 using ::bouquet::testing::WriteFile;

@@ -102,7 +102,7 @@ Core::Core(std::unique_ptr<StepEngine> engine, CoreDescription description,
 
 Core::~Core() { Stop(std::chrono::milliseconds(0)); }
 
-Status Core::Submit(std::vector<Sequence> sequences, std::shared_ptr<ChunkReply> reply) {
+Status Core::Submit(std::vector<Sequence> sequences, const std::shared_ptr<ChunkReply>& reply) {
   CHECK(reply != nullptr);
   const TimePoint now = clock_.Now();
   if (Status status = Check(sequences, now); !status.ok()) {

@@ -81,7 +81,7 @@ class Core {
   /// computed, has kInternal in its outcome. Thread: any. Error: kInvalidArgument (field
   /// `sequences[i]`), kOutOfRange (over --max-input-tokens), kDeadlineExceeded, kResourceExhausted,
   /// kUnavailable.
-  Status Submit(std::vector<Sequence> sequences, std::shared_ptr<ChunkReply> reply);
+  Status Submit(std::vector<Sequence> sequences, const std::shared_ptr<ChunkReply>& reply);
 
   const CoreDescription& Describe() const { return description_; }
   CoreLoad Load() const;  // thread: any

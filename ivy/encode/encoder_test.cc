@@ -20,7 +20,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::FakeReplica;
 using testing::FakeRow;
-using ::testing::HasSubstr;
 using ::testing::Le;
 using testing::RunCoroutine;
 

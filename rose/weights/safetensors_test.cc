@@ -10,7 +10,6 @@
 namespace bouquet::rose {
 namespace {
 
-using ::bouquet::testing::RandomTensor;
 using ::bouquet::testing::TemporaryFolder;
 using ::bouquet::testing::WriteFile;
 using ::bouquet::testing::WriteSafetensors;
