@@ -77,7 +77,11 @@ run_all_tests() {
   item "headers compile alone" build release header_checks || true
   ctest_item "release tests" release
   item "format" fmt --check || true
-  item "lint" lint || true
+  if [ "$full" = yes ]; then
+    item "lint" lint || true
+  else
+    item "lint of the product" lint --product || true
+  fi
   item "ASan + UBSan build" build dev && ctest_item "ASan + UBSan tests" dev
   if [ "$full" = yes ]; then
     item "TSan build, everything" build tsan && ctest_item "TSan tests, everything" tsan
