@@ -63,7 +63,8 @@ ExitCode RunInfo(const std::string& path) {
     fmt::print("prompt              {}: {}{}\n", name, quoted,
                folder->prompts.default_name == name ? " (default)" : "");
   }
-  const auto pipeline_result = text::TextPipeline::Load(folder->path, folder->do_lower_case);
+  const auto pipeline_result =
+      text::TextPipeline::Load(folder->pipeline.transformer_folder, folder->do_lower_case);
   fmt::print("tokenizer           {}\n",
              pipeline_result.ok() ? fmt::format("{} tokens, {} special tokens around a text",
                                                 (*pipeline_result)->tokenizer().vocabulary_size(),

@@ -50,7 +50,7 @@ Status LocalModel::LoadText(const LocalModelOptions& options, Metrics& metrics,
                             const Clock& clock) {
   ivy::TextSource source;
   source.exclude_prompt_from_pooling = ExcludesPromptFromPooling(folder_);
-  auto text = text::TextPipeline::Load(folder_.path, folder_.do_lower_case);
+  auto text = text::TextPipeline::Load(folder_.pipeline.transformer_folder, folder_.do_lower_case);
   if (text.ok()) {
     text_ = std::move(text).value();
     source.pipeline = text_.get();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `bouquet embed` with sentence-transformers on the same folder, text to vector.
 
-  compare_embed.py BOUQUET MODEL [--dtype float32] [--flag=--truncate]
+  compare_embed.py BOUQUET MODEL [--dtype float32] [--flag=--threads=1]
 
 Every text of a varied set alone, then files of 2, 16, 17 and 256 of them, which the server batches as
 it likes. Prints the worst cosine of each and exits 1 when one is below the gate: 0.99999 in float32,
