@@ -132,6 +132,7 @@ Status Server::Impl::Start() {
     workers_.push_back(std::make_unique<Worker>());
   }
   if (Status status = Listen(); !status.ok()) {
+    acceptor_.reset();  // before the loop that it belongs to
     workers_.clear();
     return status;
   }
