@@ -122,7 +122,7 @@ class LeftoversTest(unittest.TestCase):
     def test_leftovers_and_machine_paths(self):
         for text in ("// TODO later\n", "# FIXME\n", "see /home/me/x\n", "see /root/x\n"):
             self.assertEqual(len(found(tidy.check_leftovers, {"a.md": text})), 1, text)
-        self.assertEqual(found(tidy.check_leftovers, {"a.md": "frame/work/x and todo lists and ${x}/home/y\n"}), [])
+        self.assertEqual(found(tidy.check_leftovers, {"a.md": "todo lists and ${x}/home/y\n"}), [])
 
     def test_a_public_host_is_named_in_one_file_at_most(self):
         tree = {"a.md": "https://index.test.net/x\nhttps://index.test.net/y\n", "b.md": "http://localhost:8080/\n"}
