@@ -150,6 +150,14 @@ Result<std::string> JsonObject::RequiredString(std::string_view key) const {
   return *std::move(value);
 }
 
+Result<bool> JsonObject::RequiredBool(std::string_view key) const {
+  ASSIGN_OR_RETURN(const std::optional<bool> value, Bool(key));
+  if (!value) {
+    return Missing(where_, key);
+  }
+  return *value;
+}
+
 void AppendJsonString(std::string_view text, std::string& out) {
   out.push_back('"');
   size_t begin = 0;  // everything from here to i needs no escape

@@ -58,6 +58,7 @@ class JsonObject {
   /// The same, but absence is an error too.
   Result<int64_t> RequiredInteger(std::string_view key, int64_t minimum, int64_t maximum) const;
   Result<std::string> RequiredString(std::string_view key) const;
+  Result<bool> RequiredBool(std::string_view key) const;
 
   const std::string& where() const { return where_; }
   simdjson::dom::object object() const { return object_; }

@@ -47,6 +47,8 @@ TEST(JsonObjectTest, TellsAbsentFromWrong) {
               HasSubstr("f.json: \"s\" must be an integer, not string"));
   EXPECT_THAT(object.Integer("d", 0, 4).status().message(),
               HasSubstr("must be an integer, not number"));
+  EXPECT_THAT(object.RequiredBool("absent").status().message(),
+              HasSubstr("f.json: \"absent\" is missing"));
   EXPECT_THAT(object.RequiredString("absent").status().message(),
               HasSubstr("f.json: \"absent\" is missing"));
   EXPECT_THAT(object.Object("o").value()->RequiredString("n").status().message(),

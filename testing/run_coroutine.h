@@ -1,6 +1,8 @@
 #pragma once
 
+#include <deque>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -9,6 +11,15 @@
 #include <boost/asio/io_context.hpp>
 
 namespace bouquet::testing {
+
+/// A new context that lives until the process ends: a thread that has posted the last answer may
+/// still be inside `post` when run() returns.
+inline boost::asio::io_context& LastingContext(int concurrency = 1) {
+  static auto* mutex = new std::mutex;
+  static auto* contexts = new std::deque<boost::asio::io_context>;
+  const std::lock_guard lock(*mutex);
+  return contexts->emplace_back(concurrency);
+}
 
 template <class T>
 boost::asio::awaitable<void> KeepResult(boost::asio::awaitable<T> coroutine,
@@ -31,9 +42,10 @@ void StartCoroutine(boost::asio::io_context& context, boost::asio::awaitable<T> 
 /// Runs one coroutine on the calling thread and returns its result.
 template <class T>
 T RunCoroutine(boost::asio::awaitable<T> coroutine) {
-  boost::asio::io_context context(1);
+  thread_local boost::asio::io_context& context = LastingContext();
   std::optional<T> result;
   StartCoroutine(context, std::move(coroutine), result);
+  context.restart();
   context.run();
   return std::move(result).value();
 }

@@ -87,7 +87,7 @@ TEST_F(EncoderCoreTest, AnswersManyRequestsFromTwoThreadsWithTheirOwnRows) {
   Start({.latency = std::chrono::microseconds(100)}, milliseconds(60'000));
   constexpr int kConnections = 12;
   constexpr int kRequestsEach = 20;
-  asio::io_context context(2);
+  asio::io_context& context = testing::LastingContext(2);
   std::atomic<int> answered = 0;
   const auto connection = [&](uint32_t seed) -> asio::awaitable<void> {
     std::mt19937 random(seed);
@@ -115,7 +115,7 @@ TEST_F(EncoderCoreTest, AnswersManyRequestsFromTwoThreadsWithTheirOwnRows) {
 TEST_F(EncoderCoreTest, AnswersEveryRequestWhenStoppedWhileBusy) {
   Start({.latency = std::chrono::microseconds(300)}, milliseconds(60'000));
   constexpr int kConnections = 12;
-  asio::io_context context(1);
+  asio::io_context& context = testing::LastingContext();
   std::atomic<int> ok = 0;
   int unavailable = 0;
   const auto connection = [&](uint32_t seed) -> asio::awaitable<void> {
@@ -151,7 +151,7 @@ TEST_F(EncoderCoreTest, AnswersEveryRequestWhenStoppedWhileBusy) {
 TEST_F(EncoderCoreTest, ServesOnAfterCancellationsAndDeadlinesAtEveryMoment) {
   Start({.latency = std::chrono::microseconds(200)}, milliseconds(60'000));
   constexpr int kConnections = 8;
-  asio::io_context context(1);
+  asio::io_context& context = testing::LastingContext();
   const auto connection = [&](uint32_t seed) -> asio::awaitable<void> {
     std::mt19937 random(seed);
     asio::steady_timer timer(co_await asio::this_coro::executor);

@@ -23,7 +23,7 @@ Status NotServed(const JsonObject& stage, std::string_view what, std::string_vie
 template <class OnStage>
 Status ForEachStage(const JsonObject& stage, std::string_view list_key, OnStage on_stage) {
   ASSIGN_OR_RETURN(const std::string kind, stage.RequiredString("type"));
-  if (kind != "Sequence") {
+  if (std::string_view(kind) != "Sequence") {
     return on_stage(kind, stage);
   }
   simdjson::dom::array parts;
@@ -85,9 +85,9 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
   }
   if (type == "BertNormalizer") {
     stage.kind = Kind::kBert;
-    ASSIGN_OR_RETURN(stage.clean_text, RequiredBool(json, "clean_text"));
-    ASSIGN_OR_RETURN(stage.handle_chinese_chars, RequiredBool(json, "handle_chinese_chars"));
-    ASSIGN_OR_RETURN(stage.lowercase, RequiredBool(json, "lowercase"));
+    ASSIGN_OR_RETURN(stage.clean_text, json.RequiredBool("clean_text"));
+    ASSIGN_OR_RETURN(stage.handle_chinese_chars, json.RequiredBool("handle_chinese_chars"));
+    ASSIGN_OR_RETURN(stage.lowercase, json.RequiredBool("lowercase"));
     ASSIGN_OR_RETURN(const std::optional<bool> strip_accents, json.Bool("strip_accents"));
     stage.strip_accents = strip_accents.value_or(stage.lowercase);
   } else if (type == "Replace") {
@@ -96,8 +96,8 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
     ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
   } else if (type == "Strip") {
     stage.kind = Kind::kStrip;
-    ASSIGN_OR_RETURN(stage.strip_left, RequiredBool(json, "strip_left"));
-    ASSIGN_OR_RETURN(stage.strip_right, RequiredBool(json, "strip_right"));
+    ASSIGN_OR_RETURN(stage.strip_left, json.RequiredBool("strip_left"));
+    ASSIGN_OR_RETURN(stage.strip_right, json.RequiredBool("strip_right"));
   } else if (type == "Prepend") {
     stage.kind = Kind::kPrepend;
     ASSIGN_OR_RETURN(stage.content, json.RequiredString("prepend"));
@@ -143,13 +143,13 @@ Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const 
     ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, "Isolated"));
   } else if (type == "Digits") {
     stage.kind = Kind::kDigits;
-    ASSIGN_OR_RETURN(const bool individual, RequiredBool(json, "individual_digits"));
+    ASSIGN_OR_RETURN(const bool individual, json.RequiredBool("individual_digits"));
     stage.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
   } else if (type == "Split") {
     stage.kind = Kind::kPattern;
     ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "pre-tokenizer Split"));
     ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, ""));
-    ASSIGN_OR_RETURN(stage.invert, RequiredBool(json, "invert"));
+    ASSIGN_OR_RETURN(stage.invert, json.RequiredBool("invert"));
   } else if (type == "CharDelimiterSplit") {
     stage.kind = Kind::kPattern;
     stage.behavior = SplitBehavior::kRemoved;
@@ -279,15 +279,6 @@ Result<PostProcessor> ParseTemplateProcessing(const JsonObject& json) {
 }
 
 }  // namespace
-
-Result<bool> RequiredBool(const JsonObject& object, std::string_view key) {
-  ASSIGN_OR_RETURN(const std::optional<bool> value, object.Bool(key));
-  if (!value) {
-    return InvalidArgument(fmt::format("{}: \"{}\" is missing", object.where(), key),
-                           std::string(key));
-  }
-  return *value;
-}
 
 Result<std::vector<NormalizerStage>> ParseNormalizer(const JsonObject& root) {
   std::vector<NormalizerStage> stages;

@@ -18,7 +18,4 @@ Result<std::vector<NormalizerStage>> ParseNormalizer(const JsonObject& root);
 Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root);
 Result<PostProcessor> ParsePostProcessor(const JsonObject& root);
 
-/// A boolean that the file must state.
-Result<bool> RequiredBool(const JsonObject& object, std::string_view key);
-
 }  // namespace bouquet::text

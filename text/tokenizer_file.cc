@@ -95,11 +95,11 @@ Result<std::vector<AddedToken>> ParseAddedTokens(const JsonObject& root) {
     ASSIGN_OR_RETURN(const int64_t id, json.RequiredInteger("id", 0, Vocabulary::kMaxTokens - 1));
     token.id = static_cast<int32_t>(id);
     ASSIGN_OR_RETURN(token.content, json.RequiredString("content"));
-    ASSIGN_OR_RETURN(token.special, RequiredBool(json, "special"));
-    ASSIGN_OR_RETURN(token.normalized, RequiredBool(json, "normalized"));
-    ASSIGN_OR_RETURN(token.single_word, RequiredBool(json, "single_word"));
-    ASSIGN_OR_RETURN(token.lstrip, RequiredBool(json, "lstrip"));
-    ASSIGN_OR_RETURN(token.rstrip, RequiredBool(json, "rstrip"));
+    ASSIGN_OR_RETURN(token.special, json.RequiredBool("special"));
+    ASSIGN_OR_RETURN(token.normalized, json.RequiredBool("normalized"));
+    ASSIGN_OR_RETURN(token.single_word, json.RequiredBool("single_word"));
+    ASSIGN_OR_RETURN(token.lstrip, json.RequiredBool("lstrip"));
+    ASSIGN_OR_RETURN(token.rstrip, json.RequiredBool("rstrip"));
     tokens.push_back(std::move(token));
   }
   return tokens;

@@ -103,7 +103,7 @@ TEST_F(InProcessReplicaTest, DropsCancelledSequencesFromTheQueue) {
   Start();
   engine_->Hold();
   const int64_t steps = engine_->num_steps();
-  boost::asio::io_context context(1);
+  boost::asio::io_context& context = testing::LastingContext();
   std::optional<Result<ChunkRows>> first;
   std::optional<Result<ChunkRows>> second;
   testing::StartCoroutine(context, replica_->Submit(MakeChunk({{1}})), first);

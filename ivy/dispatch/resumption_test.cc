@@ -8,6 +8,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "testing/run_coroutine.h"
+
 namespace bouquet::ivy {
 namespace {
 
@@ -21,7 +23,7 @@ asio::awaitable<void> WaitAndNote(std::shared_ptr<Resumption> resumption, Deadli
 }
 
 TEST(ResumptionTest, ResumesOnTheWaitersOwnThread) {
-  asio::io_context context(1);
+  asio::io_context& context = testing::LastingContext();
   auto resumption = std::make_shared<Resumption>();
   std::thread::id resumed_on;
   asio::co_spawn(context, WaitAndNote(resumption, Deadline::None(), resumed_on), asio::detached);
@@ -32,7 +34,7 @@ TEST(ResumptionTest, ResumesOnTheWaitersOwnThread) {
 }
 
 TEST(ResumptionTest, DoesNotWaitWhenResumedBefore) {
-  asio::io_context context(1);
+  asio::io_context& context = testing::LastingContext();
   auto resumption = std::make_shared<Resumption>();
   resumption->Resume();
   std::thread::id resumed_on;
@@ -42,7 +44,7 @@ TEST(ResumptionTest, DoesNotWaitWhenResumedBefore) {
 }
 
 TEST(ResumptionTest, EndsTheWaitAtTheDeadline) {
-  asio::io_context context(1);
+  asio::io_context& context = testing::LastingContext();
   auto resumption = std::make_shared<Resumption>();
   std::thread::id resumed_on;
   const Deadline deadline = Deadline::After(std::chrono::steady_clock::now(), milliseconds(5));
@@ -55,7 +57,7 @@ TEST(ResumptionTest, EndsTheWaitAtTheDeadline) {
 
 TEST(ResumptionTest, ResumesEachWaiterOnceWhateverComesFirst) {
   constexpr int kWaits = 2000;
-  asio::io_context context(1);
+  asio::io_context& context = testing::LastingContext();
   auto work = asio::make_work_guard(context);
   std::vector<std::shared_ptr<Resumption>> resumptions;
   std::vector<std::thread::id> resumed_on(kWaits);

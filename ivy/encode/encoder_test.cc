@@ -68,7 +68,7 @@ class EncoderTest : public ::testing::Test {
   // answer.
   template <class Then>
   Result<EncodedRows> EncodeAnd(EncodeRequest request, int chunks, Then then) {
-    boost::asio::io_context context(1);
+    boost::asio::io_context& context = testing::LastingContext();
     std::optional<Result<EncodedRows>> result;
     testing::StartCoroutine(context, encoder_->Encode(std::move(request)), result);
     while (replica_->num_chunks() < chunks) {

@@ -220,7 +220,7 @@ TEST_F(TokenizeStageTest, ReportsTheFirstErrorByPositionWhicheverWorkerIsFaster)
 
 TEST_F(TokenizeStageTest, ServesManyRequestsOfBothClassesAtOnce) {
   Make({.num_threads = 2, .inline_bytes = 0, .slice_bytes = 100});
-  boost::asio::io_context context(1);
+  boost::asio::io_context& context = testing::LastingContext();
   constexpr size_t kRequests = 60;
   std::vector<EncodeRequest> requests(kRequests);
   std::vector<std::optional<Result<TokenizedInputs>>> results(kRequests);
@@ -239,7 +239,7 @@ TEST_F(TokenizeStageTest, ServesManyRequestsOfBothClassesAtOnce) {
 
 TEST_F(TokenizeStageTest, SaysFullWhenTooManyRequestsWait) {
   Make({.num_threads = 1, .inline_bytes = 0, .slice_bytes = 1 << 20, .max_waiting_requests = 1});
-  boost::asio::io_context context(1);
+  boost::asio::io_context& context = testing::LastingContext();
   constexpr size_t kRequests = 20;
   std::vector<EncodeRequest> requests(kRequests);
   std::vector<std::optional<Result<TokenizedInputs>>> results(kRequests);
