@@ -1,9 +1,6 @@
 """Questions about the whole program: short queries over HTTP, start, memory at rest, `bouquet embed` of a file."""
-import http.client
 import json
 import os
-import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -14,55 +11,16 @@ from pathlib import Path
 import tokenizers
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "demo"))
+sys.path[:0] = [str(ROOT / "demo"), str(ROOT / "tools")]
 from package_index import read_descriptions  # noqa: E402
+from server_process import ServerProcess  # noqa: E402
 
 CONNECTIONS = (1, 16, 64)
 WARM_UP_SECONDS, LOAD_SECONDS = 2, 8
 NULL_TURNS, NULL_SECONDS = 3, 2
+ONE_TOKENS, ONE_TURNS, ONE_SECONDS, ONE_REPEATS = 10, 8, 2, 800
 FILE_LINES = 2000
 STARTS = 5
-
-
-class ServerProcess:
-    """A server on a free port; `command` has {port} in it. Ready when `path` is answered with 200."""
-
-    def __init__(self, command, path="/health/ready"):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self._path = path
-        start = time.monotonic()
-        self._process = subprocess.Popen([part.replace("{port}", str(self.port)) for part in command])
-        while not self._is_ready():
-            if self._process.poll() is not None or time.monotonic() - start > 60:
-                raise SystemExit(f"bench: {command[0]} did not become ready")
-            time.sleep(0.002)
-        self.ready_seconds = time.monotonic() - start
-
-    def resident_mb(self):
-        for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1e3
-        raise SystemExit("bench: no VmRSS")
-
-    def stop(self):
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(timeout=60)
-
-    def _is_ready(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
-        try:
-            connection.request("GET", self._path)
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
-
-
-def serve(bouquet, model):
-    return ServerProcess([bouquet, "serve", model, "--port", "{port}", "--log-level", "warning"])
 
 
 def write_bodies(texts):
@@ -92,23 +50,39 @@ def load(port, bodies, connections, seconds):
     return answer
 
 
-def engine_alone(engine, ids):
-    """The engine's rate on the same texts, full batches; and its time for one of them, the median over the texts."""
+def engine_rate(engine, ids):
+    """Texts per second of the engine alone in full batches."""
     batches = engine.arrange(ids, engine.sizes[0])
     engine.run(batches, 1)
-    rate = len(ids) / statistics.median(engine.run(batches, 5))
-    one_ms = statistics.median(min(engine.run([[i]], 5)) for i in ids[:64]) * 1e3
-    return rate, one_ms
+    return len(ids) / statistics.median(engine.run(batches, 5))
+
+
+def one_at_a_time(server, engine, text, ids):
+    """One short text again and again over one connection, against the engine on the same ids. They take turns."""
+    turns = []
+    with write_bodies([text]) as bodies:
+        load(server.port, bodies.name, 1, WARM_UP_SECONDS)
+        for _ in range(ONE_TURNS):
+            alone = statistics.median(engine.run([[ids]], ONE_REPEATS)) * 1e3
+            turns.append((alone, load(server.port, bodies.name, 1, ONE_SECONDS)["p50_ms"]))
+    row = {"tokens": len(ids), "engine_p50_ms": statistics.median(t[0] for t in turns),
+           "http_p50_ms": statistics.median(t[1] for t in turns),
+           "added_ms": statistics.median(http - alone for alone, http in turns)}
+    print(f"  one text of {row['tokens']} tokens: p50 {row['http_p50_ms']:.2f} ms, engine alone "
+          f"{row['engine_p50_ms']:.2f} ms, {row['added_ms']:+.2f} ms", flush=True)
+    return row
 
 
 def http_queries(bouquet, model, make_engine, threads):
-    """One short query a request, at several numbers of connections, against the engine on the same texts."""
+    """One short text a request, at several numbers of connections, against the engine on the same texts."""
     texts, ids = texts_and_ids(model, 512)
     engine = make_engine(threads)
-    rate, one_ms = engine_alone(engine, ids)
-    engine.close()
+    rate = engine_rate(engine, ids)
     rows = []
-    server = serve(bouquet, model)
+    server = ServerProcess.serving(bouquet, model)
+    short = next(i for i, sequence in enumerate(ids) if len(sequence) == ONE_TOKENS)
+    one = one_at_a_time(server, engine, texts[short], ids[short])
+    engine.close()
     with write_bodies(texts) as bodies:
         for connections in CONNECTIONS:
             load(server.port, bodies.name, connections, WARM_UP_SECONDS)
@@ -119,7 +93,7 @@ def http_queries(bouquet, model, make_engine, threads):
             print(f"  {connections:2} connections: {per_second:.0f}/s, p50 {answer['p50_ms']:.2f} ms, "
                   f"p99 {answer['p99_ms']:.2f} ms, {per_second / rate:.2f} of the engine's rate", flush=True)
     server.stop()
-    return {"engine_per_s": rate, "engine_one_ms": one_ms, "threads": threads, "rows": rows}
+    return {"engine_per_s": rate, "threads": threads, "one": one, "rows": rows}
 
 
 def gateway_alone(null_service, echo, model):
@@ -150,7 +124,7 @@ def start_and_memory(bouquet, model):
     """Seconds from start to ready (median of some starts); resident memory a second later, before any request."""
     ready, resident = [], []
     for _ in range(STARTS):
-        server = serve(bouquet, model)
+        server = ServerProcess.serving(bouquet, model)
         ready.append(server.ready_seconds)
         time.sleep(1)
         resident.append(server.resident_mb())

@@ -10,12 +10,16 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
-from embedding_client import EmbeddingClient, Server, free_port
+from embedding_client import EmbeddingClient
 from package_index import read_descriptions
 from progress import Progress
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tools"))
+from server_process import ServerError, ServerProcess, free_port  # noqa: E402
 
 # Chosen by trying them on Debian's index: none shares its words with the best answer.
 QUERIES = (
@@ -85,7 +89,7 @@ def main():
     packages = read_descriptions()
     print(f"demo: {len(packages):,} packages are described in this machine's package index")
     port = arguments.port or free_port(8080)
-    with Server(arguments.bouquet, arguments.model, port) as server:
+    with ServerProcess.serving(arguments.bouquet, arguments.model, port) as server:
         print(f"demo: {server.url} was ready after {server.ready_seconds:.2f} s")
         client = EmbeddingClient(port)
         model_id = client.model_id()
@@ -101,4 +105,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ServerError as error:
+        sys.exit(f"demo: {error}")

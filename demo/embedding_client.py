@@ -1,73 +1,14 @@
-"""Starts `bouquet serve` and asks it for vectors, with nothing but Python's own library and numpy."""
+"""Asks `bouquet serve` for vectors, with nothing but Python's own library and numpy."""
 import base64
 import concurrent.futures
 import http.client
 import json
 import queue
-import signal
-import socket
-import subprocess
 import time
 
 import numpy as np
 
 MAX_ATTEMPTS = 20
-
-
-def free_port(preferred):
-    for port in (preferred, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-                return probe.getsockname()[1]
-            except OSError:
-                continue
-    raise SystemExit("demo: no free port")
-
-
-class Server:
-    """The server as a child process: ready when entered, stopped when left."""
-
-    def __init__(self, bouquet, model, port):
-        self._command = [bouquet, "serve", model, "--port", str(port), "--log-level", "warning"]
-        self._port = port
-        self.url = f"http://127.0.0.1:{port}"
-        self.ready_seconds = 0.0
-
-    def __enter__(self):
-        started = time.monotonic()
-        # A group of its own, so that Ctrl-C reaches the demo, which then stops the server in order.
-        self._process = subprocess.Popen(self._command, start_new_session=True)
-        while not self._is_ready():
-            if self._process.poll() is not None:
-                raise SystemExit(f"demo: the server ended with exit code {self._process.returncode}")
-            if time.monotonic() - started > 60:
-                self._process.kill()
-                raise SystemExit("demo: the server was not ready within 60 s")
-            time.sleep(0.02)
-        self.ready_seconds = time.monotonic() - started
-        return self
-
-    def __exit__(self, *_):
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            code = self._process.wait(timeout=40)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            raise SystemExit("demo: the server did not stop within 40 s of SIGTERM")
-        if code != 0:
-            raise SystemExit(f"demo: the server ended with exit code {code}")
-
-    def _is_ready(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=2)
-        try:
-            connection.request("GET", "/health/ready")
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
 
 
 class EmbeddingClient:

@@ -82,19 +82,19 @@ void Encode512TokensUnseen(benchmark::State& state) {
   std::vector<int32_t> ids;
   std::vector<std::string> texts;
   for (const std::string& abstract : Texts("texts/scifact/corpus.jsonl")) {
-    // Words are added until the text has 512 tokens.
-    std::string text;
-    for (size_t begin = 0; begin < abstract.size() && ids.size() < 512;) {
-      const size_t end = std::min(abstract.find(' ', begin + 1), abstract.size());
-      text.append(abstract, begin, end - begin);
-      begin = end;
+    // Words are added until the text has 512 tokens; no word's ids depend on the one before.
+    int64_t num_tokens = 0;
+    size_t end = 0;
+    while (end < abstract.size() && num_tokens < 512) {
+      const size_t begin = end;
+      end = std::min(abstract.find(' ', begin + 1), abstract.size());
       ids.clear();
-      file.tokenizer->Encode(text, {}, scratch, ids);
+      file.tokenizer->Encode(abstract.substr(begin, end - begin), {}, scratch, ids);
+      num_tokens += static_cast<int64_t>(ids.size());
     }
-    if (ids.size() == 512) {
-      texts.push_back(text);
+    if (num_tokens == 512) {
+      texts.push_back(abstract.substr(0, end));
     }
-    ids.clear();
     if (texts.size() == 100) {
       break;
     }

@@ -13,10 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "demo")]
-from embedding_client import Server, free_port  # noqa: E402
+from server_process import ServerProcess, free_port
 
+ROOT = Path(__file__).resolve().parents[1]
 PLACE = re.compile(r"(<!-- example: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SHOWN_BINARY, SHOWN_MODEL, SHOWN_PORT = "build/release/bouquet", "build/models/all-MiniLM-L6-v2", 8080
 
@@ -63,8 +62,9 @@ def main(arguments):
     if len(arguments) != 2:
         raise SystemExit(__doc__)
     bouquet, model = (os.path.abspath(a) for a in arguments)
-    with Server(bouquet, model, free_port(SHOWN_PORT)) as server, tempfile.TemporaryDirectory() as folder:
-        port = int(server.url.rsplit(":", 1)[1])
+    with (ServerProcess.serving(bouquet, model, free_port(SHOWN_PORT)) as server,
+          tempfile.TemporaryDirectory() as folder):
+        port = server.port
         Path(folder, "texts.txt").write_text("A cat sat on the mat.\nA kitten lay on the rug.\nStock prices fell.\n")
         run = [shell(c, port, folder, bouquet, model) for c in (CURL, CURL_ERROR, *COMMANDS)]
         blocks = {"curl": "```\n" + "\n".join(run[:2]) + "```\n",

@@ -9,8 +9,7 @@
 
 #include "testing/fake_replica.h"
 #include "testing/run_coroutine.h"
-#include "testing/test_data.h"
-#include "testing/tiny_vocabulary.h"
+#include "testing/tiny_tokenizer.h"
 
 namespace bouquet::ivy {
 namespace {
@@ -28,14 +27,7 @@ using testing::RunCoroutine;
 class EncoderTest : public ::testing::Test {
  protected:
   EncoderTest() {
-    testing::WriteTinyVocabulary(folder_.path());
-    auto pipeline = text::TextPipeline::Load(folder_.path(), false);
-    if (!pipeline.ok()) {
-      ADD_FAILURE() << pipeline.status().ToString();
-    } else {
-      pipeline_ = std::move(pipeline).value();
-    }
-    stage_ = std::make_unique<TokenizeStage>(TextSource{pipeline_.get(), "", false},
+    stage_ = std::make_unique<TokenizeStage>(TextSource{tokenizer_.pipeline(), "", false},
                                              TokenizeOptions{.num_threads = 1}, metrics_, "tiny",
                                              clock_);
     auto replica = std::make_unique<FakeReplica>();
@@ -84,8 +76,7 @@ class EncoderTest : public ::testing::Test {
     return {begin, begin + rows.dimensions};
   }
 
-  testing::TemporaryFolder folder_;
-  std::unique_ptr<text::TextPipeline> pipeline_;
+  testing::TinyTokenizer tokenizer_;
   SystemClock clock_;
   Metrics metrics_;
   std::unique_ptr<TokenizeStage> stage_;

@@ -9,8 +9,7 @@
 
 #include "testing/fake_clock.h"
 #include "testing/run_coroutine.h"
-#include "testing/test_data.h"
-#include "testing/tiny_vocabulary.h"
+#include "testing/tiny_tokenizer.h"
 
 namespace bouquet::ivy {
 namespace {
@@ -29,13 +28,6 @@ using ::testing::StartsWith;
 class TokenizeStageTest : public ::testing::Test {
  protected:
   TokenizeStageTest() {
-    testing::WriteTinyVocabulary(folder_.path());
-    auto pipeline = text::TextPipeline::Load(folder_.path(), false);
-    if (!pipeline.ok()) {
-      ADD_FAILURE() << pipeline.status().ToString();
-    } else {
-      pipeline_ = std::move(pipeline).value();
-    }
     limits_.vocabulary_rows = testing::kTinyVocabularyRows;
     limits_.model_max_tokens = 64;
     limits_.max_input_tokens = 64;
@@ -44,7 +36,7 @@ class TokenizeStageTest : public ::testing::Test {
   }
 
   void Make(const TokenizeOptions& options) {
-    stage_ = std::make_unique<TokenizeStage>(TextSource{pipeline_.get(), "", false}, options,
+    stage_ = std::make_unique<TokenizeStage>(TextSource{tokenizer_.pipeline(), "", false}, options,
                                              metrics_, "tiny", clock_);
   }
 
@@ -59,8 +51,7 @@ class TokenizeStageTest : public ::testing::Test {
   }
   Status ErrorOf(EncodeRequest request) { return Run(std::move(request)).status(); }
 
-  testing::TemporaryFolder folder_;
-  std::unique_ptr<text::TextPipeline> pipeline_;
+  testing::TinyTokenizer tokenizer_;
   testing::FakeClock clock_;
   Metrics metrics_;
   TokenizeLimits limits_;

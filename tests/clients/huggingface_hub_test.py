@@ -1,18 +1,19 @@
 """huggingface_hub's InferenceClient.feature_extraction against the running server (it posts to the bare URL)."""
+import os
 import unittest
 
 import numpy as np
 from huggingface_hub import InferenceClient
 from huggingface_hub.errors import HfHubHTTPError
 
-from running_server import RunningServer
+from server_process import ServerProcess
 
 DIMENSIONS = 384
 
 
 def setUpModule():
     global server, client
-    server = RunningServer()
+    server = ServerProcess.serving(os.environ["BOUQUET_BINARY"], os.environ["BOUQUET_DEMO_MODEL"])
     client = InferenceClient(model=server.url, timeout=30)
 
 

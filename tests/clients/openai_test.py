@@ -1,10 +1,11 @@
 """The official `openai` package against the running server: what it sends and what it makes of the answers."""
 import math
+import os
 import unittest
 
 import openai
 
-from running_server import RunningServer
+from server_process import ServerProcess
 
 MODEL = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
@@ -14,7 +15,7 @@ HELLO_WORLD_IDS = [101, 7592, 2088, 102]
 
 def setUpModule():
     global server, client
-    server = RunningServer()
+    server = ServerProcess.serving(os.environ["BOUQUET_BINARY"], os.environ["BOUQUET_DEMO_MODEL"])
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="unused", max_retries=0, timeout=30)
 
 

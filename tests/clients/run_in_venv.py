@@ -22,7 +22,7 @@ def main():
     environment = {name: value for name, value in os.environ.items()
                    if not name.lower().endswith("_proxy") and not name.startswith("OPENAI_")}
     environment.update(BOUQUET_DEMO_MODEL=str(model), HF_HUB_DISABLE_TELEMETRY="1",
-                       PYTHONDONTWRITEBYTECODE="1")
+                       PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(ROOT / "tools"))
     os.chdir(HERE)
     os.execve(python, [str(python), "-m", "unittest", "-v", *sys.argv[1:]], environment)
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rose/backend/conformance/allocation_counter.h"
 #include "rose/backend/conformance/backend_test.h"
+#include "testing/allocation_count.h"
 
 namespace bouquet::rose {
 namespace {
@@ -149,11 +149,11 @@ TEST_P(StepTest, AllocatesNothingAfterWarmUp) {
             .ok());
   };
   run(steps.front());
-  const int64_t before = CountAllocations();
+  const int64_t before = testing::AllocationCount();
   for (Step& step : steps) {
     run(step);
   }
-  EXPECT_EQ(CountAllocations() - before, 0);
+  EXPECT_EQ(testing::AllocationCount() - before, 0);
   for (const Step& step : steps) {
     for (const RowStatus status : step.statuses) {
       EXPECT_EQ(status, RowStatus::kOk);

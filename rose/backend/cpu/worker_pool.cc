@@ -73,8 +73,14 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::PostStep(const std::function<void()>& step) {
   CHECK(IsIdle());
   step_ = step;
+  in_step_.store(true);
   posted_.fetch_add(1, std::memory_order_release);
   posted_.notify_one();
+  // From here, not from worker 0: the helpers wake while it wakes.
+  if (!helpers_.empty()) {
+    wake_.fetch_add(1);
+    wake_.notify_all();
+  }
 }
 
 void WorkerPool::WaitUntilIdle() const {
@@ -95,11 +101,6 @@ void WorkerPool::StepLoop() {
     if (stopping_.load()) {
       return;
     }
-    in_step_.store(true);
-    if (!helpers_.empty()) {
-      wake_.fetch_add(1);
-      wake_.notify_all();
-    }
     step_();
     in_step_.store(false);
     ended_.fetch_add(1, std::memory_order_release);
@@ -109,9 +110,6 @@ void WorkerPool::StepLoop() {
 
 void WorkerPool::WaitForPost(uint32_t seen) const {
   const auto is_posted = [&] { return posted_.load(std::memory_order_acquire) != seen; };
-  if (SpinUntil(is_posted)) {
-    return;
-  }
   while (!is_posted()) {
     posted_.wait(seen, std::memory_order_acquire);
   }
@@ -172,7 +170,9 @@ void WorkerPool::HelperLoop(int32_t worker) {
       const uint64_t job = job_.load();
       return NextOf(job) < ChunksOf(job) || stopping_.load(std::memory_order_relaxed);
     };
-    if (in_step_.load() && SpinUntil(has_work) && !stopping_.load()) {
+    // The end of the step ends the spinning too: whoever waits for its result needs a core then.
+    if (SpinUntil([&] { return has_work() || !in_step_.load(); }) && has_work() &&
+        !stopping_.load()) {
       TakeChunks(worker);
       continue;
     }

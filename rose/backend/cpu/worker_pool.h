@@ -13,7 +13,8 @@ namespace bouquet::rose::cpu {
 ///
 /// A worker that sleeps or that the kernel has put aside is not waited for: it simply takes no
 /// chunk. So nothing stalls when cores are busy with other threads. Between the ops of a step
-/// helpers spin for at most kSpinMicroseconds, between steps everybody sleeps.
+/// helpers spin for at most 50 µs; when the step ends they stop, because whoever waits for its
+/// result needs a core. Between steps everybody sleeps.
 class WorkerPool {
  public:
   /// workers ≥ 1, worker 0 included.
