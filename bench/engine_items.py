@@ -11,7 +11,7 @@ import numpy as np
 LENGTHS = (8, 16, 32, 128, 256)
 ROUNDS = 15
 SECONDS_PER_TURN = 0.08
-PAUSE = 0.005  # lets the other's spinning threads go to sleep
+PAUSE = 0.12  # the peer's threads spin on for tens of milliseconds after its turn: at 5 ms they took a third of our time
 
 
 def random_ids(length, generator):

@@ -62,10 +62,12 @@ def engine(result):
 def http(result):
     rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['p99_ms']:.2f}",
              f"{row['of_engine_rate']:.2f}"] for row in result["http"]["rows"]]
-    facts = result["http"]
+    facts, one = result["http"], result["http"]["one"]
     return (table(["connections", "requests a second", "p50 ms", "p99 ms", "share of the engine's own rate"], rows)
             + f"\nOne short text a request, client on the same cores. The engine alone: {facts['engine_per_s']:.0f} a "
-              f"second in full batches, {facts['engine_one_ms']:.2f} ms for one.\n" + source_line(result))
+              f"second in full batches. One text of {one['tokens']} tokens again and again, in turns with the engine "
+              f"alone: p50 {one['http_p50_ms']:.2f} ms against {one['engine_p50_ms']:.2f} ms; median of the "
+              f"differences {one['added_ms']:+.2f} ms.\n" + source_line(result))
 
 
 def gateway(result):
