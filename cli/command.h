@@ -16,5 +16,6 @@ RunCommand AddServeCommand(CLI::App& app);
 RunCommand AddEmbedCommand(CLI::App& app);
 RunCommand AddTokenizeCommand(CLI::App& app);
 RunCommand AddInfoCommand(CLI::App& app);
+RunCommand AddBenchCommand(CLI::App& app);
 
 }  // namespace bouquet::cli

@@ -12,6 +12,8 @@ enum class ExitCode : int {
   kModel = 3,          // the model folder cannot be used
   kInput = 4,          // a line of the input is not acceptable
   kOutput = 5,         // the output cannot be written, or the port cannot be opened
+  kDisagreement = 6,   // bench: vectors differ from the reference; no times are reported
+  kServer = 7,         // bench: the server cannot be reached, or answers nothing as asked
   kInterrupted = 130,  // stopped by SIGINT; the output is left as it was
 };
 

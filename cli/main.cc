@@ -15,7 +15,9 @@ namespace {
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 internal error, 2 wrong usage, 3 the model cannot be used, 4 an input "
     "is not acceptable,\n"
-    "            5 the output cannot be written or the port cannot be opened, 130 interrupted.\n"
+    "            5 the output cannot be written or the port cannot be opened,\n"
+    "            6 bench: the vectors are wrong, 7 bench: the server does not answer, 130 "
+    "interrupted.\n"
     "Each flag can be set in the environment too: --max-body-bytes is BOUQUET_MAX_BODY_BYTES.\n\n"
     "Examples:\n"
     "  bouquet serve models/all-MiniLM-L6-v2 --port 8080\n"
@@ -38,6 +40,7 @@ ExitCode Main(int argc, char** argv) {
   commands.emplace_back("embed", AddEmbedCommand(app));
   commands.emplace_back("tokenize", AddTokenizeCommand(app));
   commands.emplace_back("info", AddInfoCommand(app));
+  commands.emplace_back("bench", AddBenchCommand(app));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

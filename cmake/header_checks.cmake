@@ -1,7 +1,7 @@
 # The target `header_checks` compiles headers on their own. A header whose stem has a .cc needs no extra unit: the test
 # `tidy` sees to it that the .cc includes it first. So only the others get one. Globbed, since a check must not miss any.
 set(units)
-foreach(component base model text rose tulip ivy cli testing)
+foreach(component base model text rose tulip ivy client cli bench/load testing)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${component}/*.h")
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "\\.h$" ".cc" source "${header}")

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/json.h"
+#include "base/status.h"
+#include "bench/load/histogram.h"
+#include "bench/load/json_text.h"
+
+namespace bouquet::bench {
+
+/// {"min_ns", "max_ns", "sum_ns", "buckets": [[middle in ns, count], …]}. Nothing is lost.
+void AppendHistogram(const Histogram& histogram, JsonText& json);
+
+/// Error: kInvalidArgument.
+Result<Histogram> ReadHistogram(const JsonObject& object,
+                                int precision_bits = Histogram::kDefaultPrecisionBits);
+
+}  // namespace bouquet::bench
