@@ -21,11 +21,12 @@ LAYERS: Dict[str, List[str]] = {
     "base": [],
     "model": ["base/*"],
     "text": ["base/*", "model/*"],
+    "proto": [],
     "rose": ["base/*", "model/*"],
-    "tulip": ["base/*", "model/*", "rose/engine.h", "rose/batch.h", "rose/step_result.h", "rose/lazy_tensor.h"],
-    "ivy": ["base/*", "model/*", "text/*"],
+    "tulip": ["base/*", "model/*", "proto/*", "rose/engine.h", "rose/batch.h", "rose/step_result.h", "rose/lazy_tensor.h"],
+    "ivy": ["base/*", "model/*", "text/*", "proto/*"],
     "cli": ["base/*", "model/*", "text/*", "ivy/*.h", "ivy/encode/*.h", "ivy/dispatch/*.h", "ivy/http/server.h",
-            "tulip/core.h", "rose/engine.h"],
+            "tulip/core.h", "tulip/server.h", "rose/engine.h"],
     "testing": ["*"],
     "tests": ["*"],
     "bench": ["*"],
@@ -66,6 +67,10 @@ INSIDE: List[Tuple[str, str]] = [
 # Values that every part of ivy exchanges.
 SHARED_INSIDE = ("ivy/encode/encode_request.h",)
 
+# Where gRPC ends.
+GRPC = ["tulip/inference_service*", "tulip/server*", "tulip/message*", "ivy/dispatch/grpc_*", "client/grpc_*", "tests/*",
+        "testing/*", "bench/*"]
+
 # Other people's headers, and the only files that may name them.
 THIRD_PARTY: Dict[str, List[str]] = {
     "boost/beast*": ["ivy/http/*", "tests/*", "testing/*", "bench/*"],
@@ -74,6 +79,8 @@ THIRD_PARTY: Dict[str, List[str]] = {
     "spdlog/*": ["base/log.*"],
     "simdjson.h": ["base/json.*"],
     "CLI/*": ["cli/*"],
+    "grpc*": GRPC,
+    "google/protobuf*": GRPC,
     "oneapi/dnnl/*": ["rose/backend/cpu/*"],
     "dnnl*": ["rose/backend/cpu/*"],
     "immintrin.h": ["rose/backend/cpu/*", "text/*", "base/*", "ivy/api/*"],
