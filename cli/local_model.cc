@@ -36,7 +36,8 @@ Result<std::unique_ptr<LocalModel>> LocalModel::Load(model::ModelFolder folder,
   RETURN_IF_ERROR(model->StartCore(options, metrics, clock));
   std::vector<std::unique_ptr<ivy::Replica>> replicas;
   replicas.push_back(std::make_unique<ivy::InProcessReplica>(*model->core_));
-  ASSIGN_OR_RETURN(model->pool_, ivy::ReplicaPool::Create(std::move(replicas)));
+  ASSIGN_OR_RETURN(model->pool_,
+                   ivy::ReplicaPool::Create(std::move(replicas), model->folder_.name, metrics));
   ivy::EncoderOptions encoder;
   encoder.max_tokens_per_request = options.max_tokens_per_request;
   encoder.max_input_tokens = options.max_input_tokens;
