@@ -68,7 +68,7 @@ INSIDE: List[Tuple[str, str]] = [
 SHARED_INSIDE = ("ivy/encode/encode_request.h",)
 
 # What protoc writes.
-GENERATED = re.compile(r"proto/.*\.pb\.h$")
+PROTOC_HEADER = re.compile(r"proto/.*\.pb\.h$")
 
 # Where gRPC ends.
 GRPC = ["tulip/inference_service*", "tulip/server*", "tulip/message*", "ivy/dispatch/grpc_*", "client/grpc_*", "tests/*",
@@ -256,7 +256,7 @@ def check_layers(tree: Tree) -> Iterator[Violation]:
                     if fnmatch.fnmatchcase(target, pattern) and not matches(path, users):
                         yield Violation(path, number, "layers", f"<{target}> is visible only in {', '.join(users)}")
                 continue
-            if target not in tree and not GENERATED.match(target):
+            if target not in tree and not PROTOC_HEADER.match(target):
                 yield Violation(path, number, "includes", f'"{target}" is not a path from the root of the project')
             elif not matches(target, allowed):
                 yield Violation(path, number, "layers", f"{component} must not include {target}")
