@@ -170,7 +170,7 @@ bench::Report Describe(const BenchFlags& flags, const bench::ServerFacts& facts,
   report.commit = bench::BuildCommit();
   report.command = CommandLine();
   report.url = flags.url;
-  report.protocol = flags.protocol;
+  report.protocol = flags.url.starts_with("grpc://") ? "grpc" : flags.protocol;
   report.inputs =
       flags.uses_texts()
           ? fmt::format("{} texts of {}", source.texts.size(), flags.texts)
@@ -292,6 +292,7 @@ constexpr const char* kSuiteExamples =
     "  bouquet bench concurrency 127.0.0.1:8080 --texts texts.txt --reference vectors.npy\n"
     "  bouquet bench load 127.0.0.1:8080 --rate 200 --burst 1000 --burst-seconds 5 --tokens 16\n"
     "  bouquet bench latency 127.0.0.1:8081 --protocol tei --reference-url http://127.0.0.1:8080\n"
+    "  bouquet bench latency grpc://127.0.0.1:9090 --reference-url http://127.0.0.1:8080\n"
     "  bouquet bench compare before.json after.json";
 
 std::pair<CLI::App*, RunCommand> AddSuite(CLI::App& bench, BenchSuite suite,
@@ -308,7 +309,8 @@ std::pair<CLI::App*, RunCommand> AddSuite(CLI::App& bench, BenchSuite suite,
 
 RunCommand AddBenchCommand(CLI::App& app) {
   CLI::App* bench = app.add_subcommand(
-      "bench", "Load generator: measures any embedding server that speaks OpenAI's or TEI's HTTP");
+      "bench",
+      "Load generator: measures any embedding server, over OpenAI's or TEI's HTTP or gRPC");
   bench->require_subcommand(1);
   std::vector<std::pair<CLI::App*, RunCommand>> commands{
       AddSuite(*bench, BenchSuite::kLatency, "One input at a time, a row per length"),

@@ -39,7 +39,10 @@ const char* BenchSuiteName(BenchSuite suite) {
 }
 
 void BenchFlags::AddTo(CLI::App& command) {
-  command.add_option("URL", url, "http://HOST:PORT[/PREFIX] or HOST:PORT")->required();
+  command
+      .add_option("URL", url,
+                  "http://HOST:PORT[/PREFIX], HOST:PORT, or grpc://HOST:PORT of a `bouquet tulip`")
+      ->required();
   AddSuiteFlags(command);
   AddLoadFlags(command);
   AddInputFlags(command);
@@ -185,6 +188,12 @@ Result<std::optional<client::ClientOptions>> BenchFlags::ReferenceServer() const
 
 Result<bench::InputSource> BenchFlags::Inputs(const bench::ServerFacts& facts) const {
   bench::InputSource source;
+  const bool grpc = url.starts_with("grpc://") || reference_url.starts_with("grpc://");
+  if (grpc && (uses_texts() || !reference.empty())) {
+    return InvalidArgument(
+        "gRPC carries token ids only: texts, and --reference, whose vectors belong to texts, need "
+        "an HTTP server");
+  }
   if (texts.empty() && (inputs == "texts" || !reference.empty())) {
     return InvalidArgument(inputs == "texts" ? "--inputs texts needs --texts"
                                              : "--reference needs --texts: the file whose lines "

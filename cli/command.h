@@ -13,6 +13,8 @@ using RunCommand = std::function<ExitCode()>;
 
 // One stem per subcommand. Each adds itself to `app`; what it returns runs when the user named it.
 RunCommand AddServeCommand(CLI::App& app);
+RunCommand AddIvyCommand(CLI::App& app);
+RunCommand AddTulipCommand(CLI::App& app);
 RunCommand AddEmbedCommand(CLI::App& app);
 RunCommand AddTokenizeCommand(CLI::App& app);
 RunCommand AddInfoCommand(CLI::App& app);

@@ -9,11 +9,10 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "cli/engine_flags.h"
+#include "cli/text_side.h"
 #include "ivy/dispatch/replica_pool.h"
 #include "ivy/encode/encoder.h"
-#include "ivy/encode/tokenize_stage.h"
 #include "model/model_folder.h"
-#include "text/text_pipeline.h"
 #include "tulip/core.h"
 
 namespace bouquet::cli {
@@ -45,13 +44,11 @@ class LocalModel {
  private:
   explicit LocalModel(model::ModelFolder folder) : folder_(std::move(folder)) {}
 
-  Status LoadText(const LocalModelOptions& options, Metrics& metrics, const Clock& clock);
   Status StartCore(const LocalModelOptions& options, Metrics& metrics, const Clock& clock);
 
   // In the order in which they depend on each other.
   model::ModelFolder folder_;
-  std::unique_ptr<text::TextPipeline> text_;
-  std::unique_ptr<ivy::TokenizeStage> tokenize_stage_;
+  std::unique_ptr<TextSide> text_;
   std::unique_ptr<tulip::Core> core_;
   std::unique_ptr<ivy::ReplicaPool> pool_;
   std::unique_ptr<ivy::Encoder> encoder_;

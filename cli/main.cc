@@ -37,6 +37,8 @@ ExitCode Main(int argc, char** argv) {
 
   std::vector<std::pair<std::string, RunCommand>> commands;
   commands.emplace_back("serve", AddServeCommand(app));
+  commands.emplace_back("ivy", AddIvyCommand(app));
+  commands.emplace_back("tulip", AddTulipCommand(app));
   commands.emplace_back("embed", AddEmbedCommand(app));
   commands.emplace_back("tokenize", AddTokenizeCommand(app));
   commands.emplace_back("info", AddInfoCommand(app));

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "client/grpc_embed_client.h"
 #include "client/http_embed_client.h"
 #include "client/request_body.h"
 
@@ -27,7 +28,7 @@ std::string OutcomeName(const EmbedReply& reply) {
 Result<std::unique_ptr<EmbedClient>> CreateEmbedClient(const boost::asio::any_io_executor& executor,
                                                        ClientOptions options) {
   if (options.url.scheme == Url::Scheme::kGrpc) {
-    return Unimplemented("gRPC is not built into this binary; http://HOST:PORT is");
+    return CreateGrpcEmbedClient(executor, std::move(options));
   }
   return CreateHttpEmbedClient(executor, std::move(options));
 }
@@ -35,7 +36,9 @@ Result<std::unique_ptr<EmbedClient>> CreateEmbedClient(const boost::asio::any_io
 PreparedRequest PrepareRequest(const ClientOptions& options,
                                const std::vector<EmbedInput>& inputs) {
   CHECK(!inputs.empty());
-  return {HttpRequestBytes(options, inputs), inputs.size()};
+  return {options.url.scheme == Url::Scheme::kGrpc ? GrpcRequestBytes(inputs)
+                                                   : HttpRequestBytes(options, inputs),
+          inputs.size()};
 }
 
 }  // namespace bouquet::client

@@ -93,12 +93,13 @@ class EmbedClient {
   virtual boost::asio::awaitable<Result<std::string>> Fetch(std::string path) = 0;
 };
 
-/// Error: kInvalidArgument when the host cannot be resolved (which blocks); kUnimplemented for a
-/// scheme that is not built in. The client must go before the executor's context does.
+/// Error: kInvalidArgument when the host cannot be resolved (which blocks; gRPC finds out later).
+/// The client must go before the executor's context does.
 Result<std::unique_ptr<EmbedClient>> CreateEmbedClient(const boost::asio::any_io_executor& executor,
                                                        ClientOptions options);
 
-/// Needs no connection and starts no thread. `inputs` has at least one.
+/// Needs no connection and starts no thread. `inputs` has at least one, and over gRPC, which
+/// carries no text, ids only (CHECK).
 PreparedRequest PrepareRequest(const ClientOptions& options, const std::vector<EmbedInput>& inputs);
 
 }  // namespace bouquet::client

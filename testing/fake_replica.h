@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,8 @@ class FakeReplica final : public ivy::Replica {
   explicit FakeReplica(ivy::ReplicaDescription description = FakeReplicaDescription())
       : description_(std::move(description)) {}
 
-  const ivy::ReplicaDescription& Describe() const override { return description_; }
+  std::string_view name() const override { return "fake"; }
+  std::optional<ivy::ReplicaDescription> Describe() const override { return description_; }
 
   boost::asio::awaitable<Result<ivy::ChunkRows>> Submit(ivy::Chunk chunk) override {
     auto hold = std::make_shared<ivy::Resumption>();
@@ -54,6 +56,7 @@ class FakeReplica final : public ivy::Replica {
       }
     }
     if (refusal.ok()) {
+      const std::stop_callback on_cancel(chunk.cancelled, [hold] { hold->Resume(); });
       co_await ivy::Resumption::Wait(hold, chunk.deadline);
     }
     {
@@ -64,15 +67,6 @@ class FakeReplica final : public ivy::Replica {
       co_return refusal;
     }
     co_return Answer(chunk);
-  }
-
-  void Cancel(const ivy::CancelFlag& flag) override {
-    flag->store(true);
-    {
-      const std::lock_guard lock(mutex_);
-      ++num_cancels_;
-    }
-    ResumeHeld();
   }
 
   ivy::ReplicaLoad Load() const override {
@@ -108,10 +102,6 @@ class FakeReplica final : public ivy::Replica {
     const std::lock_guard lock(mutex_);
     return num_chunks_;
   }
-  int num_cancels() const {
-    const std::lock_guard lock(mutex_);
-    return num_cancels_;
-  }
   int largest_under_way() const {
     const std::lock_guard lock(mutex_);
     return largest_under_way_;
@@ -138,7 +128,7 @@ class FakeReplica final : public ivy::Replica {
     ivy::ChunkRows rows;
     rows.dimensions = chunk.output.dimensions == 0 ? static_cast<uint32_t>(description_.width)
                                                    : chunk.output.dimensions;
-    const bool cancelled = chunk.cancelled != nullptr && chunk.cancelled->load();
+    const bool cancelled = chunk.cancelled.stop_requested();
     for (const text::TokenSequence& sequence : chunk.sequences) {
       std::vector<float> row = FakeRow(sequence.ids, rows.dimensions);
       rows.statuses.emplace_back();
@@ -166,7 +156,6 @@ class FakeReplica final : public ivy::Replica {
   std::vector<std::shared_ptr<ivy::Resumption>> held_;
   std::vector<size_t> chunk_sizes_;
   int num_chunks_ = 0;
-  int num_cancels_ = 0;
   int under_way_ = 0;
   int largest_under_way_ = 0;
   bool holding_ = false;

@@ -45,7 +45,7 @@ class EncoderCoreTest : public ::testing::Test {
                                              clock_);
     std::vector<std::unique_ptr<Replica>> replicas;
     replicas.push_back(std::make_unique<InProcessReplica>(*core_));
-    pool_ = std::move(ReplicaPool::Create(std::move(replicas)).value());
+    pool_ = std::move(ReplicaPool::Create(std::move(replicas), "fake", metrics_).value());
     encoder_ = std::make_unique<Encoder>(EncoderOptions{}, *stage_, *pool_);
   }
 
@@ -157,11 +157,11 @@ TEST_F(EncoderCoreTest, ServesOnAfterCancellationsAndDeadlinesAtEveryMoment) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (int i = 0; i < 40; ++i) {
       EncodeRequest request = RandomRequest(random);
-      const CancelFlag flag = request.cancelled;
+      const std::stop_source source = request.cancelled;
       const bool cancels = random() % 2 == 0;
       if (cancels) {
         timer.expires_after(std::chrono::microseconds(random() % 800));
-        timer.async_wait([flag](const boost::system::error_code&) { flag->store(true); });
+        timer.async_wait([source](const boost::system::error_code&) { source.request_stop(); });
       } else {
         request.deadline =
             Deadline::After(clock_.Now(), std::chrono::microseconds(random() % 1500));

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 std::vector<Sequence> MakeChunk(int32_t num_sequences, int32_t num_tokens) {
   std::vector<Sequence> sequences(static_cast<size_t>(num_sequences));
-  auto reply = std::make_shared<testing::WaitingReply>(nullptr);
+  auto reply = std::make_shared<testing::WaitingReply>(std::stop_token());
   for (Sequence& sequence : sequences) {
     sequence.ids.assign(static_cast<size_t>(num_tokens), 1);
     sequence.reply = reply;

@@ -2,8 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -24,16 +24,13 @@ class ChunkReply {
     Microseconds step{0};   // the step's own duration; 0 when it was never computed
   };
 
-  /// `cancelled`, which may be null, is read by the queue when the next batch is formed.
-  explicit ChunkReply(std::shared_ptr<const std::atomic<bool>> cancelled)
-      : cancelled_(std::move(cancelled)) {}
+  /// `cancelled` is read by the queue when the next batch is formed.
+  explicit ChunkReply(std::stop_token cancelled) : cancelled_(std::move(cancelled)) {}
   virtual ~ChunkReply() = default;
   ChunkReply(const ChunkReply&) = delete;
   ChunkReply& operator=(const ChunkReply&) = delete;
 
-  bool cancelled() const {
-    return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
-  }
+  bool cancelled() const { return cancelled_.stop_requested(); }
 
   /// True from just before OnComplete on: from then the members below may be read and taken.
   bool complete() const { return remaining_.load(std::memory_order_acquire) == 0; }
@@ -59,7 +56,7 @@ class ChunkReply {
   virtual void OnComplete() = 0;
 
  private:
-  const std::shared_ptr<const std::atomic<bool>> cancelled_;
+  const std::stop_token cancelled_;
   std::atomic<bool> started_ = false;
   std::atomic<int64_t> remaining_ = -1;  // not open yet
   uint32_t dimensions_ = 0;

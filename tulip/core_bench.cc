@@ -24,7 +24,7 @@ void RoundTrip(benchmark::State& state) {
     for (Sequence& sequence : sequences) {
       sequence.ids.assign(12, 101);
     }
-    auto reply = std::make_shared<testing::WaitingReply>(nullptr);
+    auto reply = std::make_shared<testing::WaitingReply>(std::stop_token());
     if (!core.value()->Submit(std::move(sequences), reply).ok()) {
       state.SkipWithError("refused");
       break;

@@ -57,8 +57,7 @@ class CoreTest : public ::testing::Test {
     warm_up_steps_ = engine_->num_steps();
   }
 
-  std::shared_ptr<WaitingReply> NewReply(
-      std::shared_ptr<const std::atomic<bool>> cancelled = nullptr) {
+  std::shared_ptr<WaitingReply> NewReply(std::stop_token cancelled = {}) {
     return std::make_shared<WaitingReply>(std::move(cancelled));
   }
 
@@ -253,12 +252,12 @@ TEST_F(CoreTest, NeverComputesWhatExpiredInTheQueue) {
 TEST_F(CoreTest, NeverComputesWhatWasCancelledInTheQueue) {
   Start();
   auto first = OccupyEngine();
-  auto flag = std::make_shared<std::atomic<bool>>(false);
-  auto gone = NewReply(flag);
+  std::stop_source source;
+  auto gone = NewReply(source.get_token());
   auto stays = NewReply();
   ASSERT_TRUE(core_->Submit(MakeChunk({{5}, {6}}), gone).ok());
   ASSERT_TRUE(core_->Submit(MakeChunk({{7}}), stays).ok());
-  flag->store(true);
+  source.request_stop();
   engine_->Release();
   gone->Wait();
   stays->Wait();
@@ -271,11 +270,11 @@ TEST_F(CoreTest, NeverComputesWhatWasCancelledInTheQueue) {
 TEST_F(CoreTest, DropsTheRowsOfAChunkThatEndedWhileItWasComputed) {
   Start();
   engine_->Hold();
-  auto flag = std::make_shared<std::atomic<bool>>(false);
-  auto cancelled = NewReply(flag);
+  std::stop_source source;
+  auto cancelled = NewReply(source.get_token());
   ASSERT_TRUE(core_->Submit(MakeChunk({{1}}), cancelled).ok());
   engine_->WaitForSteps(warm_up_steps_ + 1);
-  flag->store(true);
+  source.request_stop();
   engine_->Release();
   cancelled->Wait();
   EXPECT_EQ(cancelled->outcomes()[0].status.code(), StatusCode::kCancelled);
@@ -447,8 +446,8 @@ class BusyClient {
 
   bool SendOne() {
     const std::vector<std::vector<int32_t>> ids = RandomIds();
-    auto flag = std::make_shared<std::atomic<bool>>(false);
-    auto reply = std::make_shared<WaitingReply>(flag);
+    std::stop_source source;
+    auto reply = std::make_shared<WaitingReply>(source.get_token());
     const bool hurried = random_() % 10 == 0;
     std::vector<Sequence> chunk = MakeChunk(ids);
     const bool bulk = random_() % 2 == 0;
@@ -463,7 +462,9 @@ class BusyClient {
       return false;
     }
     const bool cancels = random_() % 10 == 0;
-    flag->store(cancels);
+    if (cancels) {
+      source.request_stop();
+    }
     reply->Wait();
     EXPECT_EQ(reply->completions(), 1);
     for (size_t i = 0; i < ids.size(); ++i) {

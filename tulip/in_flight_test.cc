@@ -16,7 +16,7 @@ void PushStep(InFlight& in_flight, const Clock& clock, Microseconds expected) {
   ScheduledBatch batch;
   Sequence sequence;
   sequence.ids = {1, 2};
-  sequence.reply = std::make_shared<testing::WaitingReply>(nullptr);
+  sequence.reply = std::make_shared<testing::WaitingReply>(std::stop_token());
   batch.Append(std::move(sequence));
   in_flight.Push({}, batch, clock.Now(), expected);
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -25,15 +25,15 @@ class SchedulerChecker {
 
   void Add(TimePoint now, model::TrafficClass traffic_class, int32_t num_tokens,
            Deadline deadline) {
-    auto flag = std::make_shared<std::atomic<bool>>(false);
+    std::stop_source source;
     const int32_t id = next_id_++;
     Sequence sequence;
     sequence.ids.assign(static_cast<size_t>(num_tokens), id);
     sequence.traffic_class = traffic_class;
     sequence.deadline = deadline;
     sequence.arrival = now;
-    sequence.reply = std::make_shared<SilentReply>(flag);
-    waiting_[id] = {traffic_class, num_tokens, deadline, now, std::move(flag)};
+    sequence.reply = std::make_shared<SilentReply>(source.get_token());
+    waiting_[id] = {traffic_class, num_tokens, deadline, now, std::move(source)};
     scheduler_.Add(std::move(sequence));
     CheckCounts();
   }
@@ -42,7 +42,7 @@ class SchedulerChecker {
   void Cancel(size_t n) {
     if (!waiting_.empty()) {
       std::next(waiting_.begin(), static_cast<ptrdiff_t>(n % waiting_.size()))
-          ->second.cancelled->store(true);
+          ->second.cancelled.request_stop();
     }
   }
 
@@ -52,7 +52,7 @@ class SchedulerChecker {
     const bool found = scheduler_.NextBatch(now, batch_);
     CHECK_EQ(found, !batch_.sequences.empty());
     for (const Sequence& sequence : batch_.cancelled) {
-      CHECK(Remove(sequence).cancelled->load());
+      CHECK(Remove(sequence).cancelled.stop_requested());
     }
     for (const Sequence& sequence : batch_.expired) {
       CHECK(Remove(sequence).deadline.HasPassed(now));
@@ -77,7 +77,7 @@ class SchedulerChecker {
     int32_t num_tokens = 0;
     Deadline deadline;
     TimePoint arrival;
-    std::shared_ptr<std::atomic<bool>> cancelled;
+    std::stop_source cancelled;
   };
 
   Facts Remove(const Sequence& sequence) {
@@ -91,7 +91,7 @@ class SchedulerChecker {
 
   bool HasAgedBulk(TimePoint now) const {
     for (const auto& [id, facts] : waiting_) {
-      if (facts.traffic_class == model::TrafficClass::kBulk && !facts.cancelled->load() &&
+      if (facts.traffic_class == model::TrafficClass::kBulk && !facts.cancelled.stop_requested() &&
           !facts.deadline.HasPassed(now)) {
         return now - facts.arrival >= options_.bulk_age;  // the first alive one
       }
@@ -119,7 +119,7 @@ class SchedulerChecker {
       num_tokens += sequence.num_tokens();
       CHECK_EQ(static_cast<int64_t>(input.sequence_offsets[i + 1]), num_tokens);
       const Facts facts = Remove(sequence);
-      CHECK(!facts.cancelled->load());
+      CHECK(!facts.cancelled.stop_requested());
       CHECK(!facts.deadline.HasPassed(now));
       // Within a class first come first served: nothing of it that came before still waits.
       for (const auto& [id, other] : waiting_) {
@@ -130,7 +130,7 @@ class SchedulerChecker {
     CHECK_LE(batch_.sequences.size(), static_cast<size_t>(options_.max_batch_sequences));
     CHECK(num_tokens <= options_.step_tokens || batch_.sequences.size() == 1);
     for (const auto& [id, facts] : waiting_) {
-      CHECK(!facts.cancelled->load());
+      CHECK(!facts.cancelled.stop_requested());
       CHECK(!facts.deadline.HasPassed(now));
     }
   }

@@ -28,7 +28,7 @@ class SchedulerTest : public ::testing::Test {
     sequence.ids.assign(static_cast<size_t>(num_tokens), id);
     sequence.traffic_class = traffic_class;
     sequence.arrival = clock_.Now();
-    sequence.reply = std::make_shared<testing::WaitingReply>(nullptr);
+    sequence.reply = std::make_shared<testing::WaitingReply>(std::stop_token());
     return sequence;
   }
   Sequence MakeBulk(int32_t id, int32_t num_tokens) const {
@@ -153,11 +153,11 @@ TEST_F(SchedulerTest, DropsExpiredSequencesWhereverTheyStand) {
 
 TEST_F(SchedulerTest, DropsCancelledSequencesAndReportsThemOnce) {
   Scheduler scheduler({});
-  auto flag = std::make_shared<std::atomic<bool>>(false);
+  std::stop_source source;
   Sequence cancelled = Make(1, 5);
-  cancelled.reply = std::make_shared<testing::WaitingReply>(flag);
+  cancelled.reply = std::make_shared<testing::WaitingReply>(source.get_token());
   scheduler.Add(std::move(cancelled));
-  flag->store(true);
+  source.request_stop();
   EXPECT_THAT(NextIds(scheduler), IsEmpty());
   EXPECT_THAT(Ids(batch_.cancelled), ElementsAre(1));
   EXPECT_TRUE(scheduler.empty());

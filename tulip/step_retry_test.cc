@@ -17,7 +17,7 @@ std::vector<Sequence> MakeStep(int32_t count) {
   for (int32_t id = 0; id < count; ++id) {
     Sequence sequence;
     sequence.ids = {id};
-    sequence.reply = std::make_shared<testing::WaitingReply>(nullptr);
+    sequence.reply = std::make_shared<testing::WaitingReply>(std::stop_token());
     sequences.push_back(std::move(sequence));
   }
   return sequences;
@@ -84,8 +84,9 @@ TEST(StepRetryTest, GivesUpOnAnEngineThatFailsEveryStep) {
 TEST(StepRetryTest, DropsCancelledAndExpiredSequences) {
   StepRetry retry;
   std::vector<Sequence> failed = MakeStep(4);
-  auto flag = std::make_shared<std::atomic<bool>>(true);
-  failed[0].reply = std::make_shared<testing::WaitingReply>(flag);
+  std::stop_source source;
+  source.request_stop();
+  failed[0].reply = std::make_shared<testing::WaitingReply>(source.get_token());
   failed[1].deadline = {TimePoint(Microseconds(5))};
   ASSERT_TRUE(retry.Add(failed));
   ScheduledBatch batch;

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -40,6 +42,7 @@ class Part {
     asio::signal_set signals(context_, SIGINT, SIGTERM);
     signals.async_wait([&](const error_code& error, int /*signal*/) {
       if (!error) {
+        IgnoreFurtherSignals();
         loop.Interrupt();
         context_.stop();
       }
@@ -64,6 +67,16 @@ class Part {
   }
 
  private:
+  /// Ctrl-C comes from the terminal and from the parent; the second must not end the process before
+  /// its result is out. Blocked, since what the signal set leaves behind is the deadly default.
+  static void IgnoreFurtherSignals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  }
+
   static void PrepareProcess() {
     prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds; the usual 50 µs would be in every sending time
     rlimit files{};

@@ -59,13 +59,16 @@ std::optional<std::string_view> DuplicateKey(object fields) {
 /// An object with more keys than any client sends; keeps the look for duplicates cheap.
 constexpr size_t kMaxKeys = 4096;
 
+/// A key as a path names it: the empty one must be seen.
+std::string NameOf(std::string_view key) { return key.empty() ? R"("")" : Shorten(key); }
+
 std::optional<Error> CheckKeys(object fields) {
   if (fields.size() > kMaxKeys) {
     return Invalid(
         fmt::format("too many keys in one object: {}, limit {}", fields.size(), kMaxKeys), "");
   }
   if (const std::optional<std::string_view> key = DuplicateKey(fields)) {
-    return Invalid("the key appears twice in one object", Shorten(*key));
+    return Invalid("the key appears twice in one object", NameOf(*key));
   }
   return std::nullopt;
 }
@@ -108,7 +111,7 @@ std::optional<Error> CheckUnread(element value, size_t depth, const ParseOptions
   }
   for (const key_value_pair& pair : fields) {
     if (std::optional<Error> error = CheckUnread(pair.value, depth + 1, options)) {
-      return Within(Shorten(pair.key), std::move(error));
+      return Within(NameOf(pair.key), std::move(error));
     }
   }
   return std::nullopt;
@@ -191,9 +194,9 @@ std::optional<Error> ReadUnknown(std::string_view key, element value, const Body
     }
     return Invalid(
         fmt::format("unknown field (--strict-fields); known: {}", fmt::join(names, ", ")),
-        Shorten(key));
+        NameOf(key));
   }
-  return Within(Shorten(key), CheckUnread(value, 1, options));
+  return Within(NameOf(key), CheckUnread(value, 1, options));
 }
 
 std::optional<Error> ReadFields(object fields, const BodySpec& spec, const ParseOptions& options,

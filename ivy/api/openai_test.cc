@@ -194,6 +194,7 @@ TEST(OpenAiTest, LimitsDepthOfWhatItDoesNotRead) {
 TEST(OpenAiTest, RefusesDuplicateKeysAnywhere) {
   ExpectRefused(R"({"input":"x","input":"y"})", ErrorKind::kInvalidValue, "input", "twice");
   ExpectRefused(R"({"input":"x","a":1,"a":2})", ErrorKind::kInvalidValue, "a", "twice");
+  ExpectRefused(R"({"input":"x","":1,"":2})", ErrorKind::kInvalidValue, R"("")", "twice");
   ExpectRefused(R"({"input":"x","a":{"b":[{"c":1,"c":2}]}})", ErrorKind::kInvalidValue, "a.b[0].c",
                 "twice");
   std::string many = R"({"input":"x")";

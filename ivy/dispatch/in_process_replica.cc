@@ -82,8 +82,6 @@ boost::asio::awaitable<Result<ChunkRows>> InProcessReplica::Submit(Chunk chunk) 
   co_return TakeRows(*reply);
 }
 
-void InProcessReplica::Cancel(const CancelFlag& flag) { flag->store(true); }
-
 ReplicaLoad InProcessReplica::Load() const {
   const tulip::CoreLoad core = core_.Load();
   ReplicaLoad load;

@@ -15,9 +15,9 @@ class InProcessReplica final : public Replica {
   /// `core` must outlive the replica.
   explicit InProcessReplica(tulip::Core& core);
 
-  const ReplicaDescription& Describe() const override { return description_; }
+  std::string_view name() const override { return "in process"; }
+  std::optional<ReplicaDescription> Describe() const override { return description_; }
   boost::asio::awaitable<Result<ChunkRows>> Submit(Chunk chunk) override;
-  void Cancel(const CancelFlag& flag) override;
   ReplicaLoad Load() const override;
 
  private:

@@ -1,21 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "ivy/dispatch/cancel_flag.h"
 #include "model/output_spec.h"
 #include "model/traffic_class.h"
 #include "text/text_pipeline.h"
 
 namespace bouquet::ivy {
 
-/// What a replica is. Fixed while it is connected.
+/// What a replica is. Another one may be there after it was lost.
 struct ReplicaDescription {
   std::string model_name;
   std::string identity;              // of the model folder: replicas of another one do not mix
@@ -31,6 +33,8 @@ struct ReplicaDescription {
   int32_t max_batch_sequences = 0;
   int64_t max_queue_ms = 0;
   int64_t weight_bytes = 0;
+
+  bool operator==(const ReplicaDescription&) const = default;
 };
 
 /// How a replica is doing, as far as is known without asking it.
@@ -47,7 +51,10 @@ struct Chunk {
   model::OutputSpec output;
   model::TrafficClass traffic_class = model::TrafficClass::kInteractive;
   Deadline deadline;
-  CancelFlag cancelled;  // may be null
+  std::string request_id;  // for logs and traces on the other side
+  /// Stopped by whoever learns that the answer is no longer wanted: what has not been put into a
+  /// step is dropped.
+  std::stop_token cancelled;
 };
 
 /// The answer to a chunk, in its order.
@@ -59,21 +66,22 @@ struct ChunkRows {
   int64_t step_us = 0;           // sum over the sequences
 };
 
-/// One inference server as Ivy sees it, in this process or behind a network. Four verbs: describe,
-/// submit, cancel, report queued tokens. Thread: any.
+/// One inference server as Ivy sees it, in this process or behind a network. Three verbs: describe,
+/// submit, report queued tokens. Thread: any.
 class Replica {
  public:
   virtual ~Replica() = default;
 
-  virtual const ReplicaDescription& Describe() const = 0;
+  /// For messages: "in process", or an address.
+  virtual std::string_view name() const = 0;
+
+  /// Nothing until it has been reached.
+  virtual std::optional<ReplicaDescription> Describe() const = 0;
 
   /// Resumes on the caller's executor; at the chunk's deadline at the latest. Error: for the chunk
   /// as a whole (kInvalidArgument, kOutOfRange, kResourceExhausted, kDeadlineExceeded,
   /// kUnavailable); what befalls single sequences is in `statuses`.
   virtual boost::asio::awaitable<Result<ChunkRows>> Submit(Chunk chunk) = 0;
-
-  /// Drops whatever was submitted with this flag and has not been put into a step.
-  virtual void Cancel(const CancelFlag& flag) = 0;
 
   virtual ReplicaLoad Load() const = 0;
 };

@@ -36,8 +36,9 @@ struct PoolOfFakes {
       fakes.push_back(replica.get());
       replicas.push_back(std::move(replica));
     }
-    pool = std::move(ReplicaPool::Create(std::move(replicas)).value());
+    pool = std::move(ReplicaPool::Create(std::move(replicas), "fake", metrics).value());
   }
+  Metrics metrics;
   std::vector<FakeReplica*> fakes;
   std::unique_ptr<ReplicaPool> pool;
 };
@@ -80,21 +81,58 @@ TEST(ReplicaPoolTest, IsReadyAsLongAsOneReplicaIs) {
   EXPECT_EQ(pool.pool->RetryAfterSeconds(), 2);  // 2510 tokens at 2000 a second
 }
 
-TEST(ReplicaPoolTest, CancelsOnEveryReplica) {
-  PoolOfFakes pool({LoadOf(0), LoadOf(0)});
-  auto flag = std::make_shared<std::atomic<bool>>(false);
-  pool.pool->Cancel(flag);
-  EXPECT_TRUE(flag->load());
-  EXPECT_EQ(pool.fakes[0]->num_cancels(), 1);
-  EXPECT_EQ(pool.fakes[1]->num_cancels(), 1);
+TEST(ReplicaPoolTest, SendsAChunkOnceMoreWhenItsReplicaIsLostOrFull) {
+  for (const Status& refusal : {Unavailable("lost"), ResourceExhausted("full")}) {
+    PoolOfFakes pool({LoadOf(1), LoadOf(5), LoadOf(9)});
+    pool.fakes[0]->RefuseWith([&](int) { return refusal; });
+    const auto rows = RunCoroutine(pool.pool->Submit(OneSequence()));
+    ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+    EXPECT_EQ(pool.fakes[0]->num_chunks(), 1);
+    EXPECT_EQ(pool.fakes[1]->num_chunks(), 1);
+    EXPECT_EQ(pool.fakes[2]->num_chunks(), 0);
+    EXPECT_THAT(pool.metrics.Render(),
+                HasSubstr("bouquet_chunks_sent_again_total{model=\"fake\"} 1"));
+  }
+}
+
+TEST(ReplicaPoolTest, SendsAChunkTwiceAtMost) {
+  PoolOfFakes pool({LoadOf(1), LoadOf(2), LoadOf(3)});
+  for (FakeReplica* fake : pool.fakes) {
+    fake->RefuseWith([](int) { return Unavailable("lost"); });
+  }
+  EXPECT_EQ(RunCoroutine(pool.pool->Submit(OneSequence())).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(pool.fakes[2]->num_chunks(), 0);
+}
+
+TEST(ReplicaPoolTest, DoesNotSendAgainWhatIsWrongOrUnwanted) {
+  PoolOfFakes wrong({LoadOf(1), LoadOf(2)});
+  wrong.fakes[0]->RefuseWith([](int) { return InvalidArgument("bad id"); });
+  EXPECT_EQ(RunCoroutine(wrong.pool->Submit(OneSequence())).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(wrong.fakes[1]->num_chunks(), 0);
+
+  PoolOfFakes unwanted({LoadOf(1), LoadOf(2)});
+  unwanted.fakes[0]->RefuseWith([](int) { return Unavailable("lost"); });
+  std::stop_source source;
+  source.request_stop();
+  Chunk chunk = OneSequence();
+  chunk.cancelled = source.get_token();
+  EXPECT_FALSE(RunCoroutine(unwanted.pool->Submit(std::move(chunk))).ok());
+  EXPECT_EQ(unwanted.fakes[1]->num_chunks(), 0);
+}
+
+TEST(ReplicaPoolTest, CountsItsReadyReplicas) {
+  PoolOfFakes pool({LoadOf(1), LoadOf(2, false), LoadOf(3)});
+  EXPECT_EQ(pool.pool->num_ready(), 2U);
+  EXPECT_EQ(pool.pool->num_replicas(), 3U);
 }
 
 TEST(ReplicaPoolTest, RefusesReplicasThatMustNotServeTogether) {
-  const auto create = [](const ReplicaDescription& second) {
+  Metrics metrics;
+  const auto create = [&metrics](const ReplicaDescription& second) {
     std::vector<std::unique_ptr<Replica>> replicas;
     replicas.push_back(std::make_unique<FakeReplica>());
     replicas.push_back(std::make_unique<FakeReplica>(second));
-    return ReplicaPool::Create(std::move(replicas)).code();
+    return ReplicaPool::Create(std::move(replicas), "fake", metrics).code();
   };
   ReplicaDescription other = FakeReplicaDescription();
   EXPECT_EQ(create(other), StatusCode::kOk);
@@ -105,7 +143,23 @@ TEST(ReplicaPoolTest, RefusesReplicasThatMustNotServeTogether) {
   other = FakeReplicaDescription();
   other.max_input_tokens -= 1;
   EXPECT_EQ(create(other), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(ReplicaPool::Create({}).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReplicaPool::Create({}, "fake", metrics).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(ReplicaPoolTest, HoldsEveryReplicaToTheFolderThatItWasGiven) {
+  Metrics metrics;
+  ReplicaPool pool("identity-of-the-gateway", "fake", metrics);
+  const Status refused = pool.Admit(FakeReplicaDescription());
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("identity-of-the-gateway"));
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(pool.WaitForModel(stop.get_token()));
+  ReplicaDescription right = FakeReplicaDescription();
+  right.identity = "identity-of-the-gateway";
+  EXPECT_TRUE(pool.Admit(right).ok());
+  EXPECT_TRUE(pool.WaitForModel({}));
+  EXPECT_EQ(pool.Describe(), right);
 }
 
 }  // namespace

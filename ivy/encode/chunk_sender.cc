@@ -80,7 +80,7 @@ asio::awaitable<void> ChunkSender::SendInTurn(Progress& progress) {
                         : std::move(rows).status();
     if (!status.ok() && progress.error.ok()) {
       progress.error = std::move(status);
-      pool_.Cancel(request_.cancelled);
+      request_.cancelled.request_stop();
     }
   }
 }
@@ -103,7 +103,7 @@ asio::awaitable<Result<ChunkRows>> ChunkSender::SubmitWhenThereIsRoom(Progress& 
     if (!progress.error.ok()) {
       co_return progress.error;
     }
-    if (request_.cancelled->load()) {
+    if (request_.cancelled.stop_requested()) {
       co_return Cancelled("cancelled before the queue");
     }
     if (request_.deadline.HasPassed(clock_.Now())) {
@@ -118,7 +118,7 @@ Chunk ChunkSender::MakeChunk(std::vector<text::TokenSequence> sequences) const {
   chunk.output = request_.output;
   chunk.traffic_class = request_.traffic_class;
   chunk.deadline = request_.deadline;
-  chunk.cancelled = request_.cancelled;
+  chunk.cancelled = request_.cancelled.get_token();
   return chunk;
 }
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -11,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "ivy/dispatch/cancel_flag.h"
 #include "model/output_spec.h"
 #include "model/traffic_class.h"
 #include "text/text_pipeline.h"
@@ -40,7 +38,8 @@ struct EncodeRequest {
 
   model::TrafficClass traffic_class = model::TrafficClass::kInteractive;
   Deadline deadline;
-  CancelFlag cancelled = std::make_shared<std::atomic<bool>>(false);
+  /// Stopped when the answer is no longer wanted; the encoder stops it when the request fails.
+  std::stop_source cancelled;
 };
 
 /// Where the time of a request went, in microseconds. Queue and step are means over the request's

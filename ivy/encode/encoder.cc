@@ -33,8 +33,8 @@ boost::asio::awaitable<Result<EncodedRows>> Encoder::Encode(EncodeRequest reques
         fmt::format("dimensions must be 1..{}: {}", width, request.output.dimensions),
         "dimensions");
   }
-  if (request.cancelled == nullptr) {
-    request.cancelled = std::make_shared<std::atomic<bool>>(false);
+  if (!request.cancelled.stop_possible()) {
+    request.cancelled = std::stop_source();  // a chunk that fails cancels the others
   }
   CO_ASSIGN_OR_RETURN(TokenizedInputs inputs, co_await tokenize_stage_.Run(request, limits_));
   Gatherer gatherer(inputs.sequences, inputs.tokenize_us);

@@ -34,7 +34,7 @@ class EncoderTest : public ::testing::Test {
     replica_ = replica.get();
     std::vector<std::unique_ptr<Replica>> replicas;
     replicas.push_back(std::move(replica));
-    pool_ = std::move(ReplicaPool::Create(std::move(replicas)).value());
+    pool_ = std::move(ReplicaPool::Create(std::move(replicas), "tiny", metrics_).value());
     encoder_ = std::make_unique<Encoder>(EncoderOptions{}, *stage_, *pool_);
   }
 
@@ -185,20 +185,19 @@ TEST_F(EncoderTest, CancelsTheOtherChunksWhenOneFails) {
   replica_->Hold();
   replica_->RefuseWith([](int number) { return number == 1 ? Unavailable("lost") : Status(); });
   EncodeRequest request = LongRequest(40);
-  const CancelFlag flag = request.cancelled;
+  const std::stop_source source = request.cancelled;
   const Status status = Encode(std::move(request)).status();  // the first chunk is held for ever
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_TRUE(flag->load());
-  EXPECT_EQ(replica_->num_cancels(), 1);
+  EXPECT_TRUE(source.stop_requested());
   EXPECT_EQ(replica_->num_chunks(), 2);  // and no further one was sent
 }
 
 TEST_F(EncoderTest, EndsARequestWhoseClientHangsUp) {
   replica_->Hold();
   EncodeRequest request = LongRequest(40);
-  const CancelFlag flag = request.cancelled;
+  const std::stop_source source = request.cancelled;
   auto rows = EncodeAnd(std::move(request), 2, [&] {
-    flag->store(true);
+    source.request_stop();
     replica_->Release();
   });
   EXPECT_EQ(rows.code(), StatusCode::kCancelled);
@@ -212,9 +211,9 @@ TEST_F(EncoderTest, ServesTheNextRequestAfterEachError) {
   EXPECT_TRUE(Encode(RequestOf({"rose"})).ok());
 }
 
-TEST_F(EncoderTest, AllowsARequestWithoutACancelFlag) {
+TEST_F(EncoderTest, AllowsARequestThatNobodyCanCancel) {
   EncodeRequest request = LongRequest(40);
-  request.cancelled = nullptr;
+  request.cancelled = std::stop_source(std::nostopstate);
   EXPECT_TRUE(Encode(std::move(request)).ok());
 }
 

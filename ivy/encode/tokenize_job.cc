@@ -78,7 +78,7 @@ bool TokenizeJob::RunSlice(size_t slice, text::EncodeScratch& scratch) {
 }
 
 Status TokenizeJob::RunInput(size_t index, text::EncodeScratch& scratch) {
-  if (request_.cancelled != nullptr && request_.cancelled->load(std::memory_order_relaxed)) {
+  if (request_.cancelled.stop_requested()) {
     return Cancelled("cancelled while tokenizing");
   }
   if (request_.deadline.HasPassed(clock_.Now())) {

@@ -172,7 +172,7 @@ TEST_F(TokenizeStageTest, RefusesTextWithTheReasonWhenTheModelTakesIdsOnly) {
 
 TEST_F(TokenizeStageTest, StopsAtACancelledRequestAndAtItsDeadline) {
   EncodeRequest cancelled = RequestOf({"rose"});
-  cancelled.cancelled->store(true);
+  cancelled.cancelled.request_stop();
   EXPECT_EQ(ErrorOf(std::move(cancelled)).code(), StatusCode::kCancelled);
   EncodeRequest late = RequestOf({"rose"});
   late.deadline = Deadline::After(clock_.Now(), milliseconds(5));

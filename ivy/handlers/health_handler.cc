@@ -1,5 +1,7 @@
 #include "ivy/handlers/health_handler.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "ivy/api/json_writer.h"
@@ -10,14 +12,17 @@ Readiness HealthHandler::Check() const {
   if (draining_) {
     return {false, "the server is shutting down"};
   }
+  Readiness all{true, {}};
   for (const auto& entry : models_.entries()) {
     Readiness readiness = entry->Check();
     if (!readiness.ready) {
       readiness.reason = entry->served().name + ": " + readiness.reason;
       return readiness;
     }
+    all.replicas += readiness.replicas;
+    all.replicas_ready += readiness.replicas_ready;
   }
-  return {true, {}};
+  return all;
 }
 
 http::Response HealthHandler::Live() const {
@@ -42,6 +47,10 @@ http::Response HealthHandler::Ready(const http::Request& request) const {
   }
   http::Response response;
   response.body = R"({"status":"ready"})";
+  if (readiness.replicas > 0) {
+    response.body = fmt::format(R"({{"status":"ready","replicas":{},"replicas_ready":{}}})",
+                                readiness.replicas, readiness.replicas_ready);
+  }
   return response;
 }
 

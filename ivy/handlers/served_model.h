@@ -24,7 +24,9 @@ using EncodeFunction =
 
 struct Readiness {
   bool ready = false;
-  std::string reason;  // when not: what is being waited for, or what is wrong
+  std::string reason;         // when not: what is being waited for, or what is wrong
+  size_t replicas = 0;        // behind a network; 0: the engine is in this process
+  size_t replicas_ready = 0;  // of these
 };
 
 /// What only the loaded engine knows.

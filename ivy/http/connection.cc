@@ -468,7 +468,7 @@ awaitable<Response> Connection::Answer() {
          ""},
         endpoint.dialect, request_.request_id);
   }
-  request_.cancelled = std::make_shared<std::atomic<bool>>(false);
+  request_.cancelled = std::stop_source();
   watch_.Start(shared_from_this(), request_.cancelled, parser_->get().version() >= 11);
   Response response = co_await RunHandler(*match_.route);
   watch_.Cancel();

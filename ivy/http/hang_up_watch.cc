@@ -20,7 +20,7 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-void HangUpWatch::Start(std::shared_ptr<void> owner, Flag cancelled, bool may_probe) {
+void HangUpWatch::Start(std::shared_ptr<void> owner, std::stop_source cancelled, bool may_probe) {
   cancelled_ = std::move(cancelled);
   may_probe_ = may_probe;
   stopping_ = false;
@@ -78,7 +78,7 @@ void HangUpWatch::Probe(std::shared_ptr<void> owner) {
 
 void HangUpWatch::OnGone() {
   gone_ = true;
-  cancelled_->store(true, std::memory_order_relaxed);
+  cancelled_.request_stop();
 }
 
 void HangUpWatch::Cancel() {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <stop_token>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -14,8 +14,6 @@ namespace bouquet::ivy::http {
 /// the read buffer, and a client that hangs up is noticed. Thread: the connection's.
 class HangUpWatch {
  public:
-  using Flag = std::shared_ptr<std::atomic<bool>>;
-
   /// Socket and buffer belong to the owner.
   HangUpWatch(boost::asio::ip::tcp::socket& socket, boost::beast::flat_buffer& buffer)
       : socket_(socket), buffer_(buffer) {}
@@ -23,7 +21,7 @@ class HangUpWatch {
   /// `owner` is kept alive while an operation is pending, whatever becomes of the connection
   /// meanwhile. `cancelled` is set when the client has gone. `may_probe`: the client understands
   /// interim answers (HTTP/1.1).
-  void Start(std::shared_ptr<void> owner, Flag cancelled, bool may_probe);
+  void Start(std::shared_ptr<void> owner, std::stop_source cancelled, bool may_probe);
   /// Takes no time; what is pending is completed by the loop.
   void Cancel();
   /// Waits for what Cancel has left. Before the socket is read again.
@@ -40,7 +38,7 @@ class HangUpWatch {
 
   boost::asio::ip::tcp::socket& socket_;
   boost::beast::flat_buffer& buffer_;
-  Flag cancelled_;
+  std::stop_source cancelled_{std::nostopstate};
   bool may_probe_ = false;
   bool pending_ = false;
   bool stopping_ = false;

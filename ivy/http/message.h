@@ -1,10 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -27,9 +26,8 @@ struct Request {
   std::string body;
   std::string request_id;  // the client's own, or a fresh one
   TimePoint received;      // when its last byte was there
-  /// Set when the client hangs up. Shared, because the work under way and the connection end in
-  /// either order.
-  std::shared_ptr<std::atomic<bool>> cancelled;
+  /// Stopped when the client hangs up.
+  std::stop_source cancelled{std::nostopstate};
 
   /// The value of the first header of this name (any case), or empty.
   std::string_view Find(std::string_view name) const;

@@ -80,11 +80,11 @@ class ServerTest : public ::testing::Test {
   boost::asio::awaitable<Response> Hold(Request& request) {
     ++num_held_;
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-    while (!let_go_ && !*request.cancelled) {
+    while (!let_go_ && !request.cancelled.stop_requested()) {
       timer.expires_after(std::chrono::milliseconds(1));
       co_await timer.async_wait(boost::asio::use_awaitable);
     }
-    num_cancelled_ += *request.cancelled ? 1 : 0;
+    num_cancelled_ += request.cancelled.stop_requested() ? 1 : 0;
     --num_held_;
     Response response;
     response.body = "held: " + request.body;

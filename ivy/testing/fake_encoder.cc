@@ -51,7 +51,7 @@ asio::awaitable<Result<EncodedRows>> FakeEncoder::Encode(EncodeRequest request) 
 asio::awaitable<Status> FakeEncoder::Wait(const EncodeRequest& request) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   while (held_) {
-    if (*request.cancelled) {
+    if (request.cancelled.stop_requested()) {
       ++num_cancelled_;
       co_return Cancelled("the client hung up");
     }

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cli/command.h"
+#include "cli/engine_flags.h"
+#include "cli/signals.h"
+#include "model/model_folder.h"
+#include "rose/engine.h"
+#include "tulip/core.h"
+#include "tulip/server.h"
+
+namespace bouquet::cli {
+namespace {
+
+struct TulipFlags {
+  std::string model;
+  std::string name;
+  std::vector<std::string> listen{"127.0.0.1:50051"};
+  int32_t max_input_tokens = 0;
+  int64_t max_queue_ms = 2000;
+  int64_t max_message_bytes = 16 << 20;
+  int64_t drain_timeout_ms = 30'000;
+  EngineFlags engine;
+};
+
+Result<std::unique_ptr<tulip::Core>> StartCore(const TulipFlags& flags,
+                                               const model::ModelFolder& folder, Metrics& metrics,
+                                               const Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<rose::Engine> engine,
+                   rose::Engine::Load(folder, flags.engine.Options()));
+  tulip::CoreOptions options;
+  options.model_name = folder.name;
+  options.identity = folder.identity;
+  options.model_max_tokens = folder.max_input_tokens;
+  options.max_input_tokens = flags.max_input_tokens;
+  options.step_tokens = flags.engine.step_tokens;
+  options.max_batch_sequences = flags.engine.max_batch_sequences;
+  options.max_queue = std::chrono::milliseconds(flags.max_queue_ms);
+  return tulip::Core::Start(std::move(engine), options, metrics, clock);
+}
+
+ExitCode RunTulip(const TulipFlags& flags) {
+  const Signals signals;  // before gRPC's threads
+  Result<model::ModelFolder> folder = model::ModelFolder::Open(flags.model);
+  if (!folder.ok()) {
+    return Fail(ExitCode::kModel, folder.status());
+  }
+  if (!flags.name.empty()) {
+    folder->name = flags.name;
+  }
+  const SystemClock clock;
+  Metrics metrics;
+  const TimePoint start = clock.Now();
+  auto server = tulip::Server::Start({.listen = flags.listen,
+                                      .model_name = folder->name,
+                                      .software_version = BOUQUET_VERSION,
+                                      .max_message_bytes = flags.max_message_bytes},
+                                     clock);
+  if (!server.ok()) {
+    return Fail(
+        server.code() == StatusCode::kInvalidArgument ? ExitCode::kUsage : ExitCode::kOutput,
+        server.status());
+  }
+  for (size_t i = 0; i < flags.listen.size(); ++i) {
+    const int port = (*server)->ports()[i];
+    LogInfo("listening on {}{}, loading {}", flags.listen[i],
+            port == 0 ? "" : fmt::format(" (port {})", port), folder->path.string());
+  }
+  Result<std::unique_ptr<tulip::Core>> core = StartCore(flags, *folder, metrics, clock);
+  if (!core.ok()) {
+    return Fail(ExitCode::kModel, core.status());
+  }
+  (*server)->SetReady(**core);
+  const tulip::CoreDescription& description = (*core)->Describe();
+  LogInfo("{} is ready after {} ms: {}, {}, {} tokens a step, inputs up to {} tokens", folder->name,
+          std::chrono::duration_cast<std::chrono::milliseconds>(clock.Now() - start).count(),
+          description.engine.device_description, description.engine.dtype, description.step_tokens,
+          description.max_input_tokens);
+  int signal = signals.Wait();
+  while (signal == SIGHUP) {
+    LogInfo("SIGHUP: there is nothing to read again; tokenizer and prompts are the gateway's");
+    signal = signals.Wait();
+  }
+  LogInfo("{}: finishing what was accepted", Signals::NameOf(signal));
+  signals.EndAtTheNext();
+  (*server)->Drain(std::chrono::milliseconds(flags.drain_timeout_ms));
+  LogInfo("stopped");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+RunCommand AddTulipCommand(CLI::App& app) {
+  auto flags = std::make_shared<TulipFlags>();
+  CLI::App* command = app.add_subcommand(
+      "tulip", "Serves a model over gRPC to gateways: tokens in, rows out (an inference server)");
+  command->add_option("MODEL", flags->model, "model folder")->required();
+  AddFlag(*command, "--name", flags->name, "the model's name; empty: the folder's name");
+  AddFlag(*command, "--listen", flags->listen,
+          "HOST:PORT (port 0: any free one) or unix:PATH; several are possible");
+  AddFlag(*command, "--max-input-tokens", flags->max_input_tokens,
+          "longest input; 0: the model's maximum, which this can only lower")
+      ->check(CLI::NonNegativeNumber);
+  AddFlag(*command, "--max-queue-ms", flags->max_queue_ms,
+          "work that may wait, in time at the measured speed; beyond it RESOURCE_EXHAUSTED")
+      ->check(CLI::Range(int64_t{1}, int64_t{3'600'000}));
+  AddFlag(*command, "--max-message-bytes", flags->max_message_bytes, "of one request")
+      ->check(CLI::Range(int64_t{1024}, int64_t{1} << 30));
+  AddFlag(*command, "--drain-timeout-ms", flags->drain_timeout_ms,
+          "after SIGTERM: for the requests under way")
+      ->check(CLI::Range(int64_t{0}, int64_t{3'600'000}));
+  flags->engine.AddTo(*command);
+  command->footer(
+      "Health: grpc.health.v1.Health for \"\" and \"tulip.v1.Inference\". Reflection is on.\n\n"
+      "Examples:\n"
+      "  bouquet tulip models/all-MiniLM-L6-v2 --listen 0.0.0.0:50051\n"
+      "  bouquet tulip models/all-MiniLM-L6-v2 --listen unix:/run/tulip.sock --threads 8");
+  return [flags] { return RunTulip(*flags); };
+}
+
+}  // namespace bouquet::cli

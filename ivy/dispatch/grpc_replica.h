@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_set>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "ivy/dispatch/probe_schedule.h"
+#include "ivy/dispatch/replica.h"
+
+namespace bouquet::ivy {
+
+struct GrpcReplicaOptions {
+  std::string address;  // HOST:PORT or unix:PATH
+  ProbeSchedule::Options probe;
+  /// A replica that does not answer a probe in this time is lost: whatever it has goes elsewhere.
+  std::chrono::milliseconds probe_timeout{2000};
+};
+
+/// A Tulip behind a network. A thread of its own asks it regularly how it is doing; between two
+/// answers it is ready or it is not, and Submit does not find out for itself. What is under way on
+/// a replica that is lost or stalled ends with kUnavailable at once.
+class GrpcReplica final : public Replica {
+ public:
+  /// `admit` is asked, on the probing thread, each time the replica has been found anew; a replica
+  /// that it refuses gets no work. Everything given must outlive this.
+  using Admit = std::function<Status(const ReplicaDescription&)>;
+  GrpcReplica(GrpcReplicaOptions options, Admit admit, const Clock& clock);
+  /// Ends what is under way with kUnavailable.
+  ~GrpcReplica() override;
+  GrpcReplica(const GrpcReplica&) = delete;
+  GrpcReplica& operator=(const GrpcReplica&) = delete;
+
+  std::string_view name() const override { return options_.address; }
+  std::optional<ReplicaDescription> Describe() const override;
+  boost::asio::awaitable<Result<ChunkRows>> Submit(Chunk chunk) override;
+  ReplicaLoad Load() const override;
+
+ private:
+  struct Call;
+  struct Connection;
+
+  void ProbeRegularly();
+  bool Probe();
+  bool NoteServing(ReplicaDescription description, int64_t reported_tokens,
+                   double tokens_per_second);
+  /// `lost`: what is under way will not be answered either.
+  void NoteUnusable(const std::string& reason, bool lost);
+  void MarkUnready(const std::string& reason);
+
+  void Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
+  void NoteAnswer(const Call& call);
+  void NoteQueue(int64_t reported_tokens);  // `mutex_` is held
+  void Forget(const std::shared_ptr<Call>& call);
+  Status ErrorOf(const Call& call, bool cancelled);
+
+  const GrpcReplicaOptions options_;
+  const Admit admit_;
+  const Clock& clock_;
+  const std::unique_ptr<Connection> connection_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::optional<ReplicaDescription> description_;  // the last one that served
+  Status verdict_;                                 // on that one
+  ReplicaLoad load_;                               // queued_tokens: of others
+  int64_t own_tokens_ = 0;
+  std::unordered_set<std::shared_ptr<Call>> calls_;  // until gRPC is done with them
+  bool probe_now_ = false;
+  bool stopping_ = false;
+  std::thread probing_;
+};
+
+}  // namespace bouquet::ivy
