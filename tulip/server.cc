@@ -80,6 +80,9 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, cons
 }
 
 Server::~Server() {
+  if (server_ == nullptr) {
+    return;  // it could not be started
+  }
   StopWatching();
   server_->Shutdown(std::chrono::system_clock::now());
   if (core_ != nullptr) {
