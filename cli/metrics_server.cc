@@ -9,7 +9,6 @@
 namespace bouquet::cli {
 namespace {
 
-using ivy::api::Endpoint;
 using ivy::api::EndpointKind;
 using ivy::api::Method;
 namespace http = ivy::http;
