@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <prometheus/counter.h>  // the one place that names the metrics library
@@ -34,6 +35,7 @@ class Metrics {
 
   /// The text exposition format, version 0.0.4.
   std::string Render() const;
+  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
   /// Seconds from 100 µs to 30 s: for every duration of a request, so that stages can be compared.
   static const std::vector<double>& DurationBuckets();

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "cli/command.h"
 #include "cli/engine_flags.h"
+#include "cli/metrics_server.h"
 #include "cli/signals.h"
 #include "model/model_folder.h"
 #include "rose/engine.h"
@@ -28,6 +29,7 @@ struct TulipFlags {
   int64_t max_queue_ms = 2000;
   int64_t max_message_bytes = 16 << 20;
   int64_t drain_timeout_ms = 30'000;
+  std::string metrics_listen;
   EngineFlags engine;
 };
 
@@ -59,6 +61,7 @@ ExitCode RunTulip(const TulipFlags& flags) {
   const SystemClock clock;
   Metrics metrics;
   const TimePoint start = clock.Now();
+  std::unique_ptr<tulip::Core> core;  // outlives the server
   auto server = tulip::Server::Start({.listen = flags.listen,
                                       .model_name = folder->name,
                                       .software_version = BOUQUET_VERSION,
@@ -74,12 +77,23 @@ ExitCode RunTulip(const TulipFlags& flags) {
     LogInfo("listening on {}{}, loading {}", flags.listen[i],
             port == 0 ? "" : fmt::format(" (port {})", port), folder->path.string());
   }
-  Result<std::unique_ptr<tulip::Core>> core = StartCore(flags, *folder, metrics, clock);
-  if (!core.ok()) {
-    return Fail(ExitCode::kModel, core.status());
+  std::unique_ptr<MetricsServer> metrics_server;
+  if (!flags.metrics_listen.empty()) {
+    auto started = MetricsServer::Start(
+        flags.metrics_listen, [&served = **server] { return served.IsServing(); }, metrics);
+    if (!started.ok()) {
+      return Fail(ExitCode::kOutput, started.status());
+    }
+    metrics_server = std::move(started).value();
+    LogInfo("metrics on port {}", metrics_server->port());
   }
-  (*server)->SetReady(**core);
-  const tulip::CoreDescription& description = (*core)->Describe();
+  auto started = StartCore(flags, *folder, metrics, clock);
+  if (!started.ok()) {
+    return Fail(ExitCode::kModel, started.status());
+  }
+  core = std::move(started).value();
+  (*server)->SetReady(*core);
+  const tulip::CoreDescription& description = core->Describe();
   LogInfo("{} is ready after {} ms: {}, {}, {} tokens a step, inputs up to {} tokens", folder->name,
           std::chrono::duration_cast<std::chrono::milliseconds>(clock.Now() - start).count(),
           description.engine.device_description, description.engine.dtype, description.step_tokens,
@@ -117,6 +131,8 @@ RunCommand AddTulipCommand(CLI::App& app) {
   AddFlag(*command, "--drain-timeout-ms", flags->drain_timeout_ms,
           "after SIGTERM: for the requests under way")
       ->check(CLI::Range(int64_t{0}, int64_t{3'600'000}));
+  AddFlag(*command, "--metrics-listen", flags->metrics_listen,
+          "HOST:PORT for GET /metrics, /health/live and /health/ready; empty: none");
   flags->engine.AddTo(*command);
   command->footer(
       "Health: grpc.health.v1.Health for \"\" and \"tulip.v1.Inference\". Reflection is on.\n\n"

@@ -26,8 +26,6 @@ using api::EndpointKind;
 using api::Method;
 using boost::asio::awaitable;
 
-constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
-
 http::ServerOptions ServerOptionsOf(const Config& config) {
   using std::chrono::milliseconds;
   http::ServerOptions options;
@@ -131,7 +129,7 @@ std::vector<Gateway::Impl::Line> Gateway::Impl::Lines() {
   const auto metrics = AtOnce([this](const auto&) {
     server_.PublishGauges();
     http::Response response;
-    response.content_type = kMetricsType;
+    response.content_type = Metrics::kContentType;
     response.body = metrics_.Render();
     return response;
   });

@@ -80,6 +80,9 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, cons
 }
 
 Server::~Server() {
+  if (server_ == nullptr) {
+    return;  // it could not be started
+  }
   StopWatching();
   server_->Shutdown(std::chrono::system_clock::now());
   if (core_ != nullptr) {
@@ -103,6 +106,8 @@ void Server::Drain(std::chrono::milliseconds timeout) {
   server_->Shutdown(std::chrono::system_clock::now() + kSendTime);
 }
 
+bool Server::IsServing() const { return service_->state() == v1::REPLICA_STATE_SERVING; }
+
 void Server::StopWatching() {
   {
     const std::lock_guard lock(watch_mutex_);
@@ -124,7 +129,7 @@ void Server::WatchProgress() {
   bool told = false;
   std::unique_lock lock(watch_mutex_);
   while (!stopping_) {
-    const bool serving = service_->state() == v1::REPLICA_STATE_SERVING;
+    const bool serving = IsServing();
     if (serving != told) {
       tell(serving);
       told = serving;

@@ -48,6 +48,9 @@ class Server {
   /// What is left after `timeout` is answered kUnavailable.
   void Drain(std::chrono::milliseconds timeout);
 
+  /// What the health service says. Thread: any.
+  bool IsServing() const;
+
   /// One per TCP address, in the order of `listen`; 0 for a unix socket.
   const std::vector<int>& ports() const { return ports_; }
 

@@ -242,14 +242,15 @@ bool GrpcReplica::NoteServing(ReplicaDescription description, int64_t reported_t
       LogError("replica {} gets no work: {}", options_.address, verdict->message());
     }
   }
+  const bool is_new = verdict.has_value();
   const std::lock_guard lock(mutex_);
-  if (verdict) {
+  if (is_new) {
     description_ = std::move(description);
     verdict_ = *std::move(verdict);
   }
   NoteQueue(reported_tokens);
   load_.tokens_per_second = tokens_per_second;
-  if (!load_.ready && verdict_.ok() && !verdict) {
+  if (!load_.ready && verdict_.ok() && !is_new) {
     LogInfo("replica {} is ready again", options_.address);
   }
   load_.ready = verdict_.ok();
