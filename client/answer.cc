@@ -13,7 +13,6 @@ namespace {
 
 using simdjson::dom::array;
 using simdjson::dom::element;
-using simdjson::dom::object;
 
 constexpr size_t kMessageBytes = 200;
 
