@@ -13,10 +13,10 @@
 namespace bouquet::bench {
 namespace {
 
-constexpr double kWidth = 860;
+constexpr double kWidth = 960;
 constexpr double kHeight = 360;
 constexpr double kLeft = 70;
-constexpr double kRight = 230;  // room for the names of lines
+constexpr double kRight = 310;  // room for the names of lines
 constexpr double kTop = 34;
 constexpr double kBottom = 48;
 constexpr double kLegendStep = 17;
