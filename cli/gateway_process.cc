@@ -35,7 +35,7 @@ void LoadModel(EncodeBackend& backend, ivy::Gateway& gateway, model::ModelFolder
   const SystemClock clock;
   const TimePoint start = clock.Now();
   const std::string name = folder.name;
-  gateway.SetLoading(name, "loading the model");
+  gateway.SetLoading(name, backend.loading_reason());
   const Result<ivy::EngineFacts> facts = backend.Load(std::move(folder), stop);
   if (!facts.ok()) {
     if (facts.code() == StatusCode::kCancelled) {

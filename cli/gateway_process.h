@@ -20,6 +20,8 @@ class EncodeBackend {
   /// Blocks until the model can be used. Error: why it never can; kCancelled when `stop` came
   /// first.
   virtual Result<ivy::EngineFacts> Load(model::ModelFolder folder, const std::stop_token& stop) = 0;
+  /// What readiness says meanwhile.
+  virtual const char* loading_reason() const = 0;
 
   // Once loaded.
   virtual ivy::Encoder& encoder() = 0;

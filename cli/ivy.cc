@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -54,6 +55,7 @@ class ReplicasBackend final : public EncodeBackend {
                             .numerics = model.numerics_fingerprint};
   }
 
+  const char* loading_reason() const override { return "no replica has been found yet"; }
   ivy::Encoder& encoder() override { return *encoder_; }
 
   ivy::Readiness Check() const override {
@@ -76,6 +78,16 @@ class ReplicasBackend final : public EncodeBackend {
 };
 
 ExitCode RunIvy(const IvyFlags& flags) {
+  for (const std::string& replica : flags.replicas) {
+    const Result<Address> address = ParseAddress(replica, "--replica");
+    if (!address.ok()) {
+      return Fail(ExitCode::kUsage, address.status());
+    }
+    if (!address->is_unix() && address->port == 0) {
+      return Fail(ExitCode::kUsage,
+                  InvalidArgument("--replica must have a port of 1..65535: " + replica));
+    }
+  }
   Metrics metrics;
   ReplicasBackend backend(flags, metrics);
   return RunGateway(flags.gateway, backend, metrics);

@@ -44,8 +44,6 @@ class LocalModel {
  private:
   explicit LocalModel(model::ModelFolder folder) : folder_(std::move(folder)) {}
 
-  Status StartCore(const LocalModelOptions& options, Metrics& metrics, const Clock& clock);
-
   // In the order in which they depend on each other.
   model::ModelFolder folder_;
   std::unique_ptr<TextSide> text_;

@@ -1,5 +1,6 @@
 // Picks the subcommand; nothing else.
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,9 @@ ExitCode Main(int argc, char** argv) {
   if (const Status status = StartLogging(log_level, log_format); !status.ok()) {
     return Fail(ExitCode::kUsage, status);
   }
+  // gRPC's own lines on standard error say nothing that our errors do not; a value that was set
+  // stays.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error value of the write, not the
                                   // end of the process
   for (const auto& [name, run] : commands) {

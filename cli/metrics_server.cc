@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string_view>
 #include <utility>
+
+#include "base/address.h"
 
 namespace bouquet::cli {
 namespace {
@@ -17,15 +18,13 @@ constexpr int64_t kMaxConnections = 64;  // of a scraper and some probes
 
 Result<http::ServerOptions> OptionsOf(const std::string& address) {
   http::ServerOptions options;
-  const size_t colon = address.rfind(':');
-  const char* end = address.data() + address.size();
-  if (colon == std::string::npos || colon == 0 ||
-      std::from_chars(address.data() + colon + 1, end, options.port).ptr != end ||
-      colon + 1 == address.size()) {
-    return InvalidArgument(fmt::format("an address for metrics must be HOST:PORT: {}", address),
+  ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, "--metrics-listen"));
+  if (parsed.is_unix()) {
+    return InvalidArgument(fmt::format("--metrics-listen must be HOST:PORT: {}", address),
                            "--metrics-listen");
   }
-  options.host = address.substr(0, colon);
+  options.host = parsed.host;
+  options.port = parsed.port;
   options.max_connections = kMaxConnections;
   return options;
 }

@@ -42,6 +42,7 @@ class EngineBackend final : public EncodeBackend {
                             .numerics = core.engine.numerics_fingerprint};
   }
 
+  const char* loading_reason() const override { return "loading the model"; }
   ivy::Encoder& encoder() override { return model_->encoder(); }
 
   ivy::Readiness Check() const override {

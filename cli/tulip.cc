@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cli/command.h"
+#include "cli/core_start.h"
 #include "cli/engine_flags.h"
 #include "cli/metrics_server.h"
 #include "cli/signals.h"
 #include "model/model_folder.h"
-#include "rose/engine.h"
 #include "tulip/core.h"
 #include "tulip/server.h"
 
@@ -33,20 +33,9 @@ struct TulipFlags {
   EngineFlags engine;
 };
 
-Result<std::unique_ptr<tulip::Core>> StartCore(const TulipFlags& flags,
-                                               const model::ModelFolder& folder, Metrics& metrics,
-                                               const Clock& clock) {
-  ASSIGN_OR_RETURN(std::unique_ptr<rose::Engine> engine,
-                   rose::Engine::Load(folder, flags.engine.Options()));
-  tulip::CoreOptions options;
-  options.model_name = folder.name;
-  options.identity = folder.identity;
-  options.model_max_tokens = folder.max_input_tokens;
-  options.max_input_tokens = flags.max_input_tokens;
-  options.step_tokens = flags.engine.step_tokens;
-  options.max_batch_sequences = flags.engine.max_batch_sequences;
-  options.max_queue = std::chrono::milliseconds(flags.max_queue_ms);
-  return tulip::Core::Start(std::move(engine), options, metrics, clock);
+/// Of a server that could not be started.
+ExitCode ExitOf(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument ? ExitCode::kUsage : ExitCode::kOutput;
 }
 
 ExitCode RunTulip(const TulipFlags& flags) {
@@ -58,6 +47,13 @@ ExitCode RunTulip(const TulipFlags& flags) {
   if (!flags.name.empty()) {
     folder->name = flags.name;
   }
+  if (flags.max_input_tokens > folder->max_input_tokens) {
+    return Fail(
+        ExitCode::kUsage,
+        InvalidArgument(fmt::format(
+            "--max-input-tokens can only lower the model's maximum: {}, the model allows {}",
+            flags.max_input_tokens, folder->max_input_tokens)));
+  }
   const SystemClock clock;
   Metrics metrics;
   const TimePoint start = clock.Now();
@@ -68,9 +64,7 @@ ExitCode RunTulip(const TulipFlags& flags) {
                                       .max_message_bytes = flags.max_message_bytes},
                                      clock);
   if (!server.ok()) {
-    return Fail(
-        server.code() == StatusCode::kInvalidArgument ? ExitCode::kUsage : ExitCode::kOutput,
-        server.status());
+    return Fail(ExitOf(server.status()), server.status());
   }
   for (size_t i = 0; i < flags.listen.size(); ++i) {
     const int port = (*server)->ports()[i];
@@ -82,12 +76,13 @@ ExitCode RunTulip(const TulipFlags& flags) {
     auto started = MetricsServer::Start(
         flags.metrics_listen, [&served = **server] { return served.IsServing(); }, metrics);
     if (!started.ok()) {
-      return Fail(ExitCode::kOutput, started.status());
+      return Fail(ExitOf(started.status()), started.status());
     }
     metrics_server = std::move(started).value();
     LogInfo("metrics on port {}", metrics_server->port());
   }
-  auto started = StartCore(flags, *folder, metrics, clock);
+  auto started = StartCore(*folder, flags.engine, flags.max_input_tokens,
+                           std::chrono::milliseconds(flags.max_queue_ms), metrics, clock);
   if (!started.ok()) {
     return Fail(ExitCode::kModel, started.status());
   }

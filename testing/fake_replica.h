@@ -66,6 +66,7 @@ class FakeReplica final : public ivy::Replica {
     if (!refusal.ok()) {
       co_return refusal;
     }
+    last_request_id_ = chunk.request_id;
     co_return Answer(chunk);
   }
 
@@ -106,6 +107,7 @@ class FakeReplica final : public ivy::Replica {
     const std::lock_guard lock(mutex_);
     return largest_under_way_;
   }
+  const std::string& last_request_id() const { return last_request_id_; }  // of an answer
   std::vector<size_t> chunk_sizes() const {
     const std::lock_guard lock(mutex_);
     return chunk_sizes_;
@@ -148,6 +150,7 @@ class FakeReplica final : public ivy::Replica {
 
   const ivy::ReplicaDescription description_;
   std::function<Status(int)> refuse_;
+  std::string last_request_id_;
   int32_t failing_id_ = -1;
   Status failure_;
 

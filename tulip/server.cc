@@ -5,8 +5,9 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
-#include <string_view>
+#include <utility>
 
+#include "base/address.h"
 #include "tulip/inference_service.h"
 
 namespace bouquet::tulip {
@@ -18,20 +19,6 @@ constexpr std::chrono::milliseconds kWatchInterval(200);
 constexpr std::chrono::seconds kSendTime(2);
 // A gateway pings an idle connection this often to learn that a replica has stopped.
 constexpr int kShortestPingIntervalMs = 500;
-
-bool IsUnixSocket(std::string_view address) { return address.starts_with("unix:"); }
-
-Status CheckAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  const bool has_port = colon != std::string::npos && colon + 1 < address.size() &&
-                        address.find_first_not_of("0123456789", colon + 1) == std::string::npos;
-  if (!IsUnixSocket(address) && (!has_port || colon == 0)) {
-    return InvalidArgument(
-        fmt::format("an address to listen on must be HOST:PORT or unix:PATH: {}", address),
-        "--listen");
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -48,8 +35,10 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, cons
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto server = std::unique_ptr<Server>(new Server(options, clock));
   grpc::ServerBuilder builder;
+  std::vector<Address> addresses;
   for (size_t i = 0; i < options.listen.size(); ++i) {
-    RETURN_IF_ERROR(CheckAddress(options.listen[i]));
+    ASSIGN_OR_RETURN(Address address, ParseAddress(options.listen[i], "--listen"));
+    addresses.push_back(std::move(address));
     builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(),
                              &server->ports_[i]);
   }
@@ -64,11 +53,12 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, cons
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
     return Unavailable(
-        fmt::format("cannot listen on {}: the address is in use, or not of this host",
+        fmt::format("cannot listen on {}: in use, or not an address of this host, or the socket's "
+                    "folder does not exist",
                     fmt::join(options.listen, ", ")));
   }
   for (size_t i = 0; i < server->ports_.size(); ++i) {
-    if (IsUnixSocket(options.listen[i])) {
+    if (addresses[i].is_unix()) {
       server->ports_[i] = 0;
     }
   }

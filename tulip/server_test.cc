@@ -204,6 +204,7 @@ TEST(ServerStartTest, SaysWhatIsWrongWithAnAddress) {
   EXPECT_EQ(start({}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(start({"nonsense"}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(start({"127.0.0.1:x"}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(start({"127.0.0.1:99999"}).code(), StatusCode::kInvalidArgument);
   const auto taken = start({"127.0.0.1:0"});
   ASSERT_TRUE(taken.ok());
   const auto again = start({"127.0.0.1:" + std::to_string((*taken)->ports().front())});

@@ -248,6 +248,7 @@ bool GrpcReplica::NoteServing(ReplicaDescription description, int64_t reported_t
     description_ = std::move(description);
     verdict_ = *std::move(verdict);
   }
+  asked_ = true;
   NoteQueue(reported_tokens);
   load_.tokens_per_second = tokens_per_second;
   if (!load_.ready && verdict_.ok() && !is_new) {
@@ -263,9 +264,10 @@ void GrpcReplica::NoteUnusable(const std::string& reason, bool lost) {
   std::vector<std::shared_ptr<Call>> lost_calls;
   {
     const std::lock_guard lock(mutex_);
-    if (load_.ready && !stopping_) {
+    if ((load_.ready || !asked_) && !stopping_) {
       LogWarning("replica {} is not ready: {}", options_.address, reason);
     }
+    asked_ = true;
     load_.ready = false;
     load_.reason_unready = fmt::format("{}: {}", options_.address, reason);
     load_.queued_tokens = 0;

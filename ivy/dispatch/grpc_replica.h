@@ -75,6 +75,7 @@ class GrpcReplica final : public Replica {
   ReplicaLoad load_;                               // queued_tokens: of others
   int64_t own_tokens_ = 0;
   std::unordered_set<std::shared_ptr<Call>> calls_;  // until gRPC is done with them
+  bool asked_ = false;  // once: so that the log says why the first probe found nothing
   bool probe_now_ = false;
   bool stopping_ = false;
   std::thread probing_;

@@ -90,6 +90,14 @@ class GrpcReplicaTest : public ::testing::Test {
   static std::string AddressOf(const Tulip& tulip) {
     return "127.0.0.1:" + std::to_string(tulip.port());
   }
+  /// Starts a call that stays in the engine until it is released.
+  bool HoldsACall(Tulip& tulip, boost::asio::io_context& context,
+                  std::optional<Result<ChunkRows>>& rows) {
+    tulip.engine().Hold();
+    testing::StartCoroutine(context, replica_->Submit(OneSequence(1)), rows);
+    context.poll();
+    return Eventually([&] { return tulip.core().Load().under_way_tokens > 0; });
+  }
   bool BecomesReady() {
     return Eventually([&] { return replica_->Load().ready; });
   }
@@ -149,12 +157,9 @@ TEST_F(GrpcReplicaTest, EndsWhatIsUnderWayOnAReplicaThatIsLostAndFindsItAgain) {
   const std::string address = AddressOf(*tulip);
   Connect(address);
   ASSERT_TRUE(BecomesReady());
-  tulip->engine().Hold();
   boost::asio::io_context& context = testing::LastingContext();
   std::optional<Result<ChunkRows>> rows;
-  testing::StartCoroutine(context, replica_->Submit(OneSequence(1)), rows);
-  context.poll();
-  ASSERT_TRUE(Eventually([&] { return tulip->core().Load().under_way_tokens > 0; }));
+  ASSERT_TRUE(HoldsACall(*tulip, context, rows));
   EXPECT_EQ(replica_->Load().queued_tokens, 1);
   tulip->Kill();
   tulip.reset();
@@ -193,12 +198,9 @@ TEST_F(GrpcReplicaTest, FinishesWhatIsUnderWayWhenTheServerDrains) {
   tulip.Serve();
   Connect(AddressOf(tulip));
   ASSERT_TRUE(BecomesReady());
-  tulip.engine().Hold();
   boost::asio::io_context& context = testing::LastingContext();
   std::optional<Result<ChunkRows>> rows;
-  testing::StartCoroutine(context, replica_->Submit(OneSequence(1)), rows);
-  context.poll();
-  ASSERT_TRUE(Eventually([&] { return tulip.core().Load().under_way_tokens > 0; }));
+  ASSERT_TRUE(HoldsACall(tulip, context, rows));
   std::thread drain([&] { tulip.server().Drain(milliseconds(20'000)); });
   EXPECT_TRUE(BecomesUnready("stopping"));
   EXPECT_EQ(RunCoroutine(replica_->Submit(OneSequence(2))).code(), StatusCode::kUnavailable);

@@ -118,6 +118,7 @@ Chunk ChunkSender::MakeChunk(std::vector<text::TokenSequence> sequences) const {
   chunk.output = request_.output;
   chunk.traffic_class = request_.traffic_class;
   chunk.deadline = request_.deadline;
+  chunk.request_id = request_.request_id;
   chunk.cancelled = request_.cancelled.get_token();
   return chunk;
 }

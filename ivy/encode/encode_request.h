@@ -38,6 +38,7 @@ struct EncodeRequest {
 
   model::TrafficClass traffic_class = model::TrafficClass::kInteractive;
   Deadline deadline;
+  std::string request_id;  // for logs and traces of the replica
   /// Stopped when the answer is no longer wanted; the encoder stops it when the request fails.
   std::stop_source cancelled;
 };

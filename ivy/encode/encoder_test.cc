@@ -204,6 +204,13 @@ TEST_F(EncoderTest, EndsARequestWhoseClientHangsUp) {
   EXPECT_LE(replica_->num_chunks(), 3);
 }
 
+TEST_F(EncoderTest, SendsTheRequestIdAlong) {
+  EncodeRequest request = RequestOf({"rose"});
+  request.request_id = "abc";
+  EXPECT_TRUE(Encode(std::move(request)).ok());
+  EXPECT_EQ(replica_->last_request_id(), "abc");
+}
+
 TEST_F(EncoderTest, ServesTheNextRequestAfterEachError) {
   EXPECT_FALSE(Encode(RequestOf({""})).ok());
   replica_->RefuseWith([](int number) { return number == 0 ? Unavailable("lost") : Status(); });

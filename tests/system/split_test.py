@@ -106,7 +106,7 @@ class Tulip:
     def start(self):
         self.process = subprocess.Popen(
             [BINARY, "tulip", MODEL, "--listen", f"127.0.0.1:{self.port}", "--metrics-listen",
-             f"127.0.0.1:{self.metrics_port}", "--threads", "1", "--log-level", "error"])
+             f"127.0.0.1:{self.metrics_port}", "--threads", "1", "--max-queue-ms", "60000", "--log-level", "error"])
 
     def signal(self, number):
         self.process.send_signal(number)
