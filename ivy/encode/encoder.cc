@@ -14,8 +14,9 @@
 
 namespace bouquet::ivy {
 
-Encoder::Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool)
-    : tokenize_stage_(tokenize_stage), pool_(pool) {
+Encoder::Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool,
+                 const Timers& timers)
+    : tokenize_stage_(tokenize_stage), pool_(pool), timers_(timers) {
   const ReplicaDescription& replica = pool.Describe();
   limits_.vocabulary_rows =
       options.vocabulary_rows > 0 ? options.vocabulary_rows : replica.vocabulary_rows;
@@ -39,7 +40,7 @@ boost::asio::awaitable<Result<EncodedRows>> Encoder::Encode(EncodeRequest reques
   CO_ASSIGN_OR_RETURN(TokenizedInputs inputs, co_await tokenize_stage_.Run(request, limits_));
   Gatherer gatherer(inputs.sequences, inputs.tokenize_us);
   const std::vector<ChunkRange> ranges = SplitByTokens(gatherer.token_counts(), chunk_tokens_);
-  ChunkSender sender(pool_, request, std::move(inputs.sequences), tokenize_stage_.clock());
+  ChunkSender sender(pool_, request, std::move(inputs.sequences), tokenize_stage_.clock(), timers_);
   CO_RETURN_IF_ERROR(co_await sender.Send(ranges, gatherer));
   co_return gatherer.Take();
 }

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ivy/dispatch/replica_pool.h"
+#include "ivy/dispatch/timers.h"
 #include "ivy/encode/encode_request.h"
 #include "ivy/encode/tokenize_stage.h"
 
@@ -27,8 +28,9 @@ struct EncoderOptions {
 /// waits. The executor must live until stage and replicas have stopped.
 class Encoder {
  public:
-  /// Both must outlive the encoder.
-  Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool);
+  /// All references must outlive the encoder.
+  Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool,
+          const Timers& timers = kAsioTimers);
 
   /// Error: kInvalidArgument with the input's path (empty, over-long, id out of range, invalid
   /// UTF-8), kUnimplemented (text, where the model takes ids only), kOutOfRange,
@@ -41,6 +43,7 @@ class Encoder {
   int64_t chunk_tokens_;
   TokenizeStage& tokenize_stage_;
   ReplicaPool& pool_;
+  const Timers& timers_;
 };
 
 }  // namespace bouquet::ivy
