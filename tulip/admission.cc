@@ -81,12 +81,21 @@ void Admission::Wake() {
   changed_.notify_one();
 }
 
+bool Admission::LockedHasNews() const { return !arrivals_.empty() || closed_ || woken_; }
+
 void Admission::WaitForArrivals() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !arrivals_.empty() || closed_ || woken_; });
+  changed_.wait(lock, [this] { return LockedHasNews(); });
   // Nowhere else: the loop looks at what has ended after a wait, so a Wake that comes before it
   // waits again must not be forgotten.
   woken_ = false;
+}
+
+bool Admission::HasNews() {
+  const std::lock_guard lock(mutex_);
+  const bool has_news = LockedHasNews();
+  woken_ = false;
+  return has_news;
 }
 
 void Admission::MoveArrivalsTo(Scheduler& scheduler) {

@@ -50,6 +50,8 @@ class Admission {
 
   /// Waits until something has arrived, or Close, Abandon or Wake was called: look again then.
   void WaitForArrivals();
+  /// True when WaitForArrivals would not wait; then, as there, a Wake has been seen.
+  bool HasNews();
   /// Moves what has arrived into `scheduler`. Never waits.
   void MoveArrivalsTo(Scheduler& scheduler);
   void LeaveQueue(int64_t num_tokens);
@@ -65,6 +67,8 @@ class Admission {
   QueueState state() const;
 
  private:
+  bool LockedHasNews() const;
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   QueueState queue_;

@@ -89,6 +89,10 @@ TEST(AdmissionTest, RefusesAfterCloseAndKeepsWhatItHad) {
 TEST(AdmissionTest, EndsAWaitOnWakeEvenWhenItCameFirst) {
   Admission admission(milliseconds(1000), 100);
   Scheduler scheduler({});
+  EXPECT_FALSE(admission.HasNews());
+  admission.Wake();
+  EXPECT_TRUE(admission.HasNews());
+  EXPECT_FALSE(admission.HasNews());
   admission.Wake();
   admission.MoveArrivalsTo(scheduler);  // does not swallow it
   admission.WaitForArrivals();

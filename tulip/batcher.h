@@ -85,6 +85,8 @@ class Batcher {
 
   ServingLoop& loop() { return loop_; }
   Completer& completer() { return completer_; }
+  // What the loop waits for.
+  Admission& admission() { return admission_; }
   const InFlight& in_flight() const { return in_flight_; }
 
  private:
