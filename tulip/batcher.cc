@@ -170,6 +170,16 @@ Status Batcher::CheckSequence(const Sequence& sequence, const Sequence& first) c
   return {};
 }
 
+Status Batcher::CheckIdentity(std::string_view expected) const {
+  if (expected.empty() || expected == description_.identity) {
+    return {};
+  }
+  return FailedPrecondition(fmt::format("another model folder is served here: identity {}, "
+                                        "expected {}",
+                                        description_.identity, expected),
+                            "identity");
+}
+
 CoreLoad Batcher::Load() const {
   const QueueState queue = admission_.state();
   CoreLoad load;

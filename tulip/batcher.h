@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -77,6 +78,8 @@ class Batcher {
   Status Submit(std::vector<Sequence> sequences, const std::shared_ptr<ChunkReply>& reply);
   const CoreDescription& Describe() const { return description_; }
   CoreLoad Load() const;  // thread: any
+  /// As Core::CheckIdentity.
+  Status CheckIdentity(std::string_view expected) const;
 
   /// Refuses new work; the loop ends when the rest is done. Thread: any.
   void Close() { admission_.Close(); }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,6 +50,9 @@ class Core {
 
   const CoreDescription& Describe() const { return batcher_.Describe(); }
   CoreLoad Load() const { return batcher_.Load(); }  // thread: any
+  /// Is this the model that is meant? Error: kFailedPrecondition, unless `expected` is empty or the
+  /// identity of the folder that is served. Thread: any.
+  Status CheckIdentity(std::string_view expected) const { return batcher_.CheckIdentity(expected); }
 
   /// Refuses new work, finishes what was accepted, and ends the threads. What is not in a step
   /// after `drain_timeout` is answered kUnavailable. A caller that feeds chunks one after the other

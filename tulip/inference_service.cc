@@ -48,6 +48,9 @@ class InferenceService::EncodeCall final : public grpc::ServerUnaryReactor {
   }
 
   void Start(const v1::EncodeRequest& request, Core& core, TimePoint now) {
+    if (const Status status = core.CheckIdentity(request.identity()); !status.ok()) {
+      return Refuse(status, QueuedTokens(core));
+    }
     Result<std::vector<Sequence>> sequences = ReadSequences(request);
     if (!sequences.ok()) {
       return Refuse(sequences.status(), QueuedTokens(core));

@@ -164,6 +164,14 @@ TEST_F(ServerTest, RefusesWhatItCannotServeAndServesTheNext) {
   v1::EncodeRequest other = OneSequence(1);
   other.set_model("other");
   EXPECT_EQ(Encode(other, response).error_code(), grpc::StatusCode::NOT_FOUND);
+  v1::EncodeRequest meant_for_another = OneSequence(7);
+  meant_for_another.set_identity("identity-2");
+  const grpc::Status refused = Encode(meant_for_another, response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("identity identity-1, expected identity-2"));
+  EXPECT_FALSE(engine_->HasComputed(7));
+  meant_for_another.set_identity("identity-1");
+  EXPECT_TRUE(Encode(meant_for_another, response).ok());
   const grpc::Status bad_id = Encode(OneSequence(4'000'000'000U), response);
   EXPECT_EQ(bad_id.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(bad_id.error_message(), HasSubstr("0..999"));

@@ -39,14 +39,6 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-int64_t CountTokens(const Chunk& chunk) {
-  int64_t total = 0;
-  for (const text::TokenSequence& sequence : chunk.sequences) {
-    total += static_cast<int64_t>(sequence.ids.size());
-  }
-  return total;
-}
-
 }  // namespace
 
 struct GrpcReplica::Connection {
@@ -62,6 +54,8 @@ struct GrpcReplica::Call final : public Resumption {
   v1::EncodeResponse response;
   grpc::Status status;
   int64_t num_tokens = 0;
+  int32_t longest_input = 0;  // in tokens
+  bool within_limits = false;
   std::atomic<bool> ended = false;  // from then on status and response may be read
 };
 
@@ -103,11 +97,15 @@ ReplicaLoad GrpcReplica::Load() const {
 boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
   auto call = std::make_shared<Call>();
   WriteRequest(chunk, call->request);
-  call->num_tokens = CountTokens(chunk);
+  for (const text::TokenSequence& sequence : chunk.sequences) {
+    const auto num_tokens = static_cast<int32_t>(sequence.ids.size());
+    call->num_tokens += num_tokens;
+    call->longest_input = std::max(call->longest_input, num_tokens);
+  }
   if (!chunk.request_id.empty()) {
     call->context.AddMetadata("x-request-id", chunk.request_id);
   }
-  Start(call, chunk.deadline);
+  CO_RETURN_IF_ERROR(Start(call, chunk.deadline));
   {
     const std::stop_callback on_cancel(chunk.cancelled, [call] { call->context.TryCancel(); });
     co_await Resumption::Wait(call, chunk.deadline);
@@ -122,12 +120,15 @@ boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
   co_return ReadRows(call->response, chunk.sequences.size());
 }
 
-void GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadline) {
+Status GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadline) {
   if (deadline.at != TimePoint::max()) {
     call->context.set_deadline(std::chrono::system_clock::now() + (deadline.at - clock_.Now()));
   }
   {
     const std::lock_guard lock(mutex_);
+    RETURN_IF_ERROR(ledger_.CheckAdmitted());
+    call->request.set_identity(std::string(ledger_.identity()));
+    call->within_limits = ledger_.Admits(call->longest_input);
     calls_.insert(call);
     ledger_.NoteSent(call->num_tokens);
   }
@@ -139,6 +140,7 @@ void GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadl
                                        call->Resume();
                                        Forget(call);  // from here on this may be gone
                                      });
+  return {};
 }
 
 void GrpcReplica::NoteAnswer(const Call& call) {
@@ -159,7 +161,8 @@ void GrpcReplica::Forget(const std::shared_ptr<Call>& call) {
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
   ReadStatus read = ReadGrpcStatus(call.status);
   const std::lock_guard lock(mutex_);
-  Status error = ledger_.NoteError({std::move(read.status), read.from_server, cancelled});
+  Status error =
+      ledger_.NoteError({std::move(read.status), read.from_server, cancelled, call.within_limits});
   if (ledger_.probe_now()) {
     changed_.notify_all();
   }

@@ -56,7 +56,7 @@ class GrpcReplica final : public Replica {
   void Learn(ReplicaLedger::ProbeAnswer answer);
   void CancelCalls();
 
-  void Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
+  Status Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
   void Forget(const std::shared_ptr<Call>& call);
   Status ErrorOf(const Call& call, bool cancelled);

@@ -34,7 +34,8 @@ Chunk OneSequence(int32_t id) {
 /// A Tulip of this process that can be killed and started again at the same address.
 class Tulip {
  public:
-  Tulip(const std::string& address, const Clock& clock, const std::string& identity = "identity-1")
+  Tulip(const std::string& address, const Clock& clock, const std::string& identity = "identity-1",
+        int32_t max_input_tokens = 0)
       : server_(std::move(
             tulip::Server::Start({.listen = {address}, .model_name = "fake"}, clock).value())) {
     auto engine = std::make_unique<FakeStepEngine>();
@@ -42,6 +43,7 @@ class Tulip {
     core_ = std::move(tulip::Core::Start(std::unique_ptr<tulip::StepEngine>(std::move(engine)),
                                          {.model_name = "fake",
                                           .identity = identity,
+                                          .max_input_tokens = max_input_tokens,
                                           .step_tokens = 100,
                                           .max_batch_sequences = 64,
                                           .warm_up = {.budget = milliseconds(0)}},
@@ -74,16 +76,18 @@ class Tulip {
 
 class GrpcReplicaTest : public ::testing::Test {
  protected:
-  void Connect(const std::string& address) {
+  void Connect(const std::string& address, milliseconds probe_interval = milliseconds(20)) {
     replica_ = std::make_unique<GrpcReplica>(
         GrpcReplicaOptions{.address = address,
-                           .probe = {.interval = milliseconds(20),
+                           .probe = {.interval = probe_interval,
                                      .first_retry = milliseconds(10),
                                      .longest_retry = milliseconds(50)}},
         [this](const ReplicaDescription& description) {
-          return description.identity == wanted_identity_
-                     ? Status()
-                     : FailedPrecondition("it serves another model folder");
+          if (description.identity != wanted_identity_) {
+            return FailedPrecondition("it serves another model folder");
+          }
+          return description.max_input_tokens < 512 ? FailedPrecondition("it admits shorter inputs")
+                                                    : Status();
         },
         clock_);
   }
@@ -191,6 +195,44 @@ TEST_F(GrpcReplicaTest, GivesNoWorkToAnotherModelAtTheSameAddress) {
   Tulip other(address, clock_, "identity-2");
   other.Serve();
   EXPECT_TRUE(BecomesUnready("another model folder"));
+  const auto rows = RunCoroutine(replica_->Submit(OneSequence(7)));
+  EXPECT_EQ(rows.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(rows.status().message(), HasSubstr("another model folder"));
+  EXPECT_FALSE(other.engine().HasComputed(7));
+}
+
+TEST_F(GrpcReplicaTest, HasNothingComputedByAnotherModelThatNoProbeHasSeenYet) {
+  auto tulip = std::make_unique<Tulip>("127.0.0.1:0", clock_);
+  tulip->Serve();
+  const std::string address = AddressOf(*tulip);
+  Connect(address, std::chrono::hours(1));
+  ASSERT_TRUE(BecomesReady());
+  tulip.reset();
+  Tulip other(address, clock_, "identity-2");
+  other.Serve();
+  // The first call may fall on the old connection, and only then is it noticed.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_EQ(RunCoroutine(replica_->Submit(OneSequence(7))).code(), StatusCode::kUnavailable);
+  }
+  EXPECT_FALSE(other.engine().HasComputed(7));
+  EXPECT_TRUE(BecomesUnready("another model folder"));
+}
+
+TEST_F(GrpcReplicaTest, TakesAReplicaThatRefusesWhatItSaidItAdmitsForAnotherOne) {
+  auto tulip = std::make_unique<Tulip>("127.0.0.1:0", clock_);
+  tulip->Serve();
+  const std::string address = AddressOf(*tulip);
+  Connect(address, std::chrono::hours(1));
+  ASSERT_TRUE(BecomesReady());
+  tulip.reset();
+  Tulip other(address, clock_, "identity-1", /*max_input_tokens=*/2);
+  other.Serve();
+  Chunk chunk = OneSequence(7);
+  chunk.sequences.front().ids = {7, 8, 9};
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_EQ(RunCoroutine(replica_->Submit(chunk)).code(), StatusCode::kUnavailable);
+  }
+  EXPECT_TRUE(BecomesUnready("shorter inputs"));
 }
 
 TEST_F(GrpcReplicaTest, FinishesWhatIsUnderWayWhenTheServerDrains) {

@@ -36,6 +36,11 @@ Status ReplicaLedger::NoteError(CallError error) {
   if (error.cancelled) {
     return Cancelled("cancelled at the replica");
   }
+  if (WasReplaced(error)) {
+    StopSending(error.status.message());
+    return Unavailable(fmt::format("replica {} was replaced: {}", name_, error.status.message()))
+        .WithRetryAfter(1);
+  }
   if (error.from_replica) {
     if (error.status.code() == StatusCode::kUnavailable) {
       StopSending(error.status.message());  // it stops, or loads: the next probe says more
@@ -53,6 +58,24 @@ Status ReplicaLedger::NoteError(CallError error) {
       return Internal(
           fmt::format("replica {} could not be asked: {}", name_, error.status.ToString()));
   }
+}
+
+/// It does not know the model that it said it serves, or refuses an input that it said it admits.
+bool ReplicaLedger::WasReplaced(const CallError& error) {
+  return error.from_replica &&
+         (error.status.code() == StatusCode::kFailedPrecondition ||
+          (error.status.code() == StatusCode::kOutOfRange && error.within_limits));
+}
+
+Status ReplicaLedger::CheckAdmitted() const {
+  if (verdict_.ok()) {
+    return {};
+  }
+  return Unavailable(load_.reason_unready).WithRetryAfter(1);
+}
+
+std::string_view ReplicaLedger::identity() const {
+  return description_ ? std::string_view(description_->identity) : std::string_view();
 }
 
 void ReplicaLedger::StopSending(const std::string& reason) {

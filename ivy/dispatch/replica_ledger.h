@@ -36,8 +36,9 @@ class ReplicaLedger {
   /// How a call ended that brought no rows.
   struct CallError {
     Status status;
-    bool from_replica = false;  // the replica's own word, not the network's
-    bool cancelled = false;     // its answer is no longer wanted
+    bool from_replica = false;   // the replica's own word, not the network's
+    bool cancelled = false;      // its answer is no longer wanted
+    bool within_limits = false;  // when it was sent, the replica said that it admits such inputs
   };
 
   /// `name` is for messages.
@@ -46,13 +47,21 @@ class ReplicaLedger {
   const std::optional<ReplicaDescription>& description() const { return description_; }
   ReplicaLoad Load() const;
 
-  // Calls.
+  // Calls. Each names the model it is meant for, because another one may be there by now.
 
+  /// May something be sent, should the caller have nobody else? Error: kUnavailable when the
+  /// replica was refused: it would compute another model's rows.
+  Status CheckAdmitted() const;
+  /// Of the model that was admitted; empty before.
+  std::string_view identity() const;
+  bool Admits(int32_t longest_input) const {
+    return description_ && longest_input <= description_->max_input_tokens;
+  }
   void NoteSent(int64_t num_tokens) { own_tokens_ += num_tokens; }
   /// A call has ended, with what the replica said of its queue if it said anything.
   void NoteEnded(int64_t num_tokens, std::optional<int64_t> queued_tokens);
-  /// The error for the caller. Where it says that the replica is lost or stops, nothing more is
-  /// sent until the next probe, which then comes at once.
+  /// The error for the caller. Where it says that the replica is lost, stops or has been replaced,
+  /// that is kUnavailable, and nothing more is sent until the next probe, which then comes at once.
   Status NoteError(CallError error);
 
   // Probes, one at a time: BeginProbe, then NoteProbe, then a wait of UntilNextProbe.
@@ -76,6 +85,7 @@ class ReplicaLedger {
   void NoteServing(ProbeAnswer answer, std::optional<Status> verdict);
   void NoteUnusable(const std::string& reason);
   void NoteQueue(int64_t reported_tokens);
+  static bool WasReplaced(const CallError& error);
   void StopSending(const std::string& reason);
 
   const std::string name_;

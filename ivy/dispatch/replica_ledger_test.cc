@@ -64,6 +64,45 @@ TEST(ReplicaLedgerTest, GivesNoWorkToARefusedReplicaUntilAnotherOneIsThere) {
   EXPECT_TRUE(ledger.Load().ready);
 }
 
+TEST(ReplicaLedgerTest, SendsNothingToARefusedReplicaEvenIfItIsTheOnlyOne) {
+  ReplicaLedger ledger("host:1", kProbe);
+  EXPECT_TRUE(ledger.CheckAdmitted().ok());  // whoever asks learns why it does not answer
+  EXPECT_EQ(ledger.identity(), "");
+  Probe(ledger, Serving());
+  EXPECT_EQ(ledger.identity(), "identity-1");
+  Probe(ledger, Unusable(State::kLost, "no route"));
+  EXPECT_TRUE(ledger.CheckAdmitted().ok());
+
+  ReplicaLedger::ProbeAnswer other = Serving();
+  other.description.identity = "identity-2";
+  Probe(ledger, other, FailedPrecondition("it serves another model folder"));
+  EXPECT_EQ(ledger.CheckAdmitted().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(ledger.CheckAdmitted().message(), HasSubstr("another model folder"));
+  Probe(ledger, Serving());
+  EXPECT_TRUE(ledger.CheckAdmitted().ok());
+}
+
+TEST(ReplicaLedgerTest, TakesAReplicaThatContradictsItsDescriptionForAnotherOne) {
+  for (const Status& error : {FailedPrecondition("another model folder is served here"),
+                              OutOfRange("input is longer than allowed")}) {
+    ReplicaLedger ledger("host:1", kProbe);
+    EXPECT_FALSE(ledger.Admits(1));
+    Probe(ledger, Serving());
+    EXPECT_TRUE(ledger.Admits(FakeReplicaDescription().max_input_tokens));
+    EXPECT_FALSE(ledger.Admits(FakeReplicaDescription().max_input_tokens + 1));
+    const Status read = ledger.NoteError({error, true, false, /*within_limits=*/true});
+    EXPECT_EQ(read.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(read.message(), HasSubstr("replica host:1 was replaced"));
+    EXPECT_FALSE(ledger.Load().ready);
+    EXPECT_TRUE(ledger.probe_now());
+  }
+  ReplicaLedger ledger("host:1", kProbe);
+  Probe(ledger, Serving());
+  EXPECT_EQ(ledger.NoteError({OutOfRange("too long"), true, false, false}).code(),
+            StatusCode::kOutOfRange);
+  EXPECT_TRUE(ledger.Load().ready);
+}
+
 TEST(ReplicaLedgerTest, CountsWhatItSentAndWhatOthersHaveQueued) {
   ReplicaLedger ledger("host:1", kProbe);
   Probe(ledger, Serving(70));
