@@ -117,6 +117,10 @@ void GatewayChecker::OnSendEnd(int32_t first_input, const Result<ivy::ChunkRows>
     ++request.send_errors[rows.code()];
     send.rows = rows.status();
   }
+  const bool goes_elsewhere = chunk.sends_in_turn == 1 && scenario_.num_machines > 1;
+  if (rows.code() == StatusCode::kUnavailable && !goes_elsewhere && !request.failed) {
+    request.failed = clock_.Now();
+  }
 }
 
 void GatewayChecker::OnAnswer(int32_t number, const Result<ivy::EncodedRows>& answer,
@@ -131,6 +135,8 @@ void GatewayChecker::OnAnswer(int32_t number, const Result<ivy::EncodedRows>& an
               "{}: answered too long after its deadline", who);
   log_.Expect(!request.hung_up || now <= *request.hung_up + kAnswerBound,
               "{}: ended too long after the client hung up", who);
+  log_.Expect(!request.failed || now <= *request.failed + kAnswerBound + scenario_.longest_lag,
+              "{}: ended too long after one of its chunks failed", who);
   log_.Expect(request.chunks_under_way == 0, "{}: answered with {} chunks under way", who,
               request.chunks_under_way);
   if (answer.ok()) {

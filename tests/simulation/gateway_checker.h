@@ -49,6 +49,7 @@ class GatewayChecker {
     uint32_t dimensions = 0;
     Deadline deadline;
     std::optional<TimePoint> hung_up;
+    std::optional<TimePoint> failed;  // a chunk came back that goes nowhere else
     bool answered = false;
     size_t chunks_under_way = 0;
     std::map<StatusCode, int32_t> send_errors;

@@ -182,10 +182,13 @@ void SimulatedReplica::OnProbeAnswer(int64_t probe, ivy::ReplicaLedger::ProbeAns
     return;
   }
   probing_ = false;
+  using State = ivy::ReplicaLedger::ProbeAnswer::State;
   std::optional<Status> verdict;
-  if (answer.state == ivy::ReplicaLedger::ProbeAnswer::State::kServing &&
-      ledger_.IsNew(answer.description)) {
+  if (answer.state == State::kServing && ledger_.IsNew(answer.description)) {
     verdict = admit_(answer.description);
+  }
+  if (answer.state == State::kStalled || answer.state == State::kLost) {
+    ExpectCallsToEnd();
   }
   const bool was_ready = ledger_.Load().ready;
   if (ledger_.NoteProbe(std::move(answer), std::move(verdict))) {
@@ -211,6 +214,16 @@ void SimulatedReplica::OnProbeAnswer(int64_t probe, ivy::ReplicaLedger::ProbeAns
       }
     });
   }
+}
+
+/// What it has will not be answered, so nobody may go on waiting for it.
+void SimulatedReplica::ExpectCallsToEnd() {
+  constexpr std::chrono::microseconds kAfterThat(1);
+  events_.After(scenario_.longest_lag + kAfterThat, [this, first_later_call = num_calls_] {
+    log_.Expect(calls_.empty() || calls_.begin()->first >= first_later_call,
+                "{}: call {} is under way at a replica that was given up", machine_.name(),
+                calls_.empty() ? 0 : calls_.begin()->first);
+  });
 }
 
 void SimulatedReplica::ProbeAgainIfAsked() {

@@ -54,6 +54,7 @@ class SimulatedReplica final : public ivy::Replica {
 
   void Probe();
   void OnProbeAnswer(int64_t probe, ivy::ReplicaLedger::ProbeAnswer answer);
+  void ExpectCallsToEnd();
   void ProbeAgainIfAsked();
 
   std::chrono::microseconds Lag() {

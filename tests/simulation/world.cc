@@ -33,7 +33,7 @@ using std::chrono::milliseconds;
 // From the end of the last fault until everything is idle: the longest stall of a step, its
 // discovery and what waits behind it.
 constexpr milliseconds kCalm(90'000);
-constexpr milliseconds kLastRequestTime(5000);
+constexpr milliseconds kLastRequestTime(60'000);  // the longest input on the slowest engine
 // A replica that is there again is found again by then: a probe that got no answer, the longest
 // wait for the next, and the way there and back.
 constexpr milliseconds kBackWithin = SimulatedReplica::kProbeTimeout +
