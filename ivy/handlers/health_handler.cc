@@ -16,7 +16,7 @@ Readiness HealthHandler::Check() const {
   for (const auto& entry : models_.entries()) {
     Readiness readiness = entry->Check();
     if (!readiness.ready) {
-      readiness.reason = entry->served().name + ": " + readiness.reason;
+      readiness.reason = entry->name() + ": " + readiness.reason;
       return readiness;
     }
     all.replicas += readiness.replicas;

@@ -22,8 +22,8 @@ http::Response ModelsHandler::List() const {
   api::JsonWriter json;
   json.BeginObject().Field("object", "list").Key("data").BeginArray();
   for (const auto& entry : models_.entries()) {
-    WriteModel(entry->served().name, created_, json);
-    for (const std::string& alias : entry->served().aliases) {
+    WriteModel(entry->name(), created_, json);
+    for (const std::string& alias : entry->aliases()) {
       WriteModel(alias, created_, json);
     }
   }
