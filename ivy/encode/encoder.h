@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ivy/dispatch/replica_pool.h"
+#include "ivy/dispatch/timers.h"
 #include "ivy/encode/encode_request.h"
 #include "ivy/encode/tokenize_stage.h"
 
@@ -28,10 +29,11 @@ struct EncoderOptions {
 /// while it waits. The executor must live until stage and replicas have stopped.
 class Encoder {
  public:
-  /// Stage and pool must outlive the encoder. Error: kInvalidArgument for a max_input_tokens over
-  /// what the replicas admit.
+  /// Stage, pool and timers must outlive the encoder. Error: kInvalidArgument for a
+  /// max_input_tokens over what the replicas admit.
   static Result<std::shared_ptr<Encoder>> Create(const EncoderOptions& options, TextSource source,
-                                                 TokenizeStage& tokenize_stage, ReplicaPool& pool);
+                                                 TokenizeStage& tokenize_stage, ReplicaPool& pool,
+                                                 const Timers& timers = kAsioTimers);
 
   /// The encoder must live until this returns. Error: kInvalidArgument with the input's path
   /// (empty, over-long, id out of range, invalid UTF-8), kUnimplemented (text, where the model
@@ -42,13 +44,14 @@ class Encoder {
 
  private:
   Encoder(const EncoderOptions& options, TextSource source, TokenizeStage& tokenize_stage,
-          ReplicaPool& pool);
+          ReplicaPool& pool, const Timers& timers);
 
   const TextSource source_;
   TokenizeLimits limits_;
   int64_t chunk_tokens_;
   TokenizeStage& tokenize_stage_;
   ReplicaPool& pool_;
+  const Timers& timers_;
 };
 
 }  // namespace bouquet::ivy
