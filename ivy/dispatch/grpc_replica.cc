@@ -86,8 +86,7 @@ GrpcReplica::~GrpcReplica() {
     ledger_.Retire();
   }
   CancelCalls();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return calls_.empty(); });
+  calls_.WaitUntilNone();
 }
 
 std::optional<ReplicaDescription> GrpcReplica::Describe() const {
@@ -128,16 +127,16 @@ void GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadl
   }
   {
     const std::lock_guard lock(mutex_);
-    calls_.insert(call);
     ledger_.NoteSent(call->num_tokens);
   }
+  calls_.Add(call);
   connection_->stub->async()->Encode(&call->context, &call->request, &call->response,
-                                     [this, call](grpc::Status status) {
+                                     [this, call = call.get()](grpc::Status status) {
                                        call->status = std::move(status);
                                        NoteAnswer(*call);
                                        call->ended.store(true, std::memory_order_release);
                                        call->Resume();
-                                       Forget(call);  // from here on this may be gone
+                                       calls_.End(call);  // from here on this may be gone
                                      });
 }
 
@@ -148,12 +147,6 @@ void GrpcReplica::NoteAnswer(const Call& call) {
     queued_tokens = static_cast<int64_t>(call.response.queued_tokens());
   }
   ledger_.NoteEnded(call.num_tokens, queued_tokens);
-}
-
-void GrpcReplica::Forget(const std::shared_ptr<Call>& call) {
-  const std::lock_guard lock(mutex_);
-  calls_.erase(call);
-  changed_.notify_all();
 }
 
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
@@ -173,6 +166,7 @@ void GrpcReplica::ProbeRegularly() {
   while (!stopping_) {
     ledger_.BeginProbe();
     lock.unlock();
+    calls_.DropEnded();
     Learn(Probe());
     lock.lock();
     changed_.wait_for(lock, ledger_.UntilNextProbe(jitter(random)),
@@ -226,12 +220,7 @@ void GrpcReplica::Learn(ReplicaLedger::ProbeAnswer answer) {
 }
 
 void GrpcReplica::CancelCalls() {
-  std::vector<std::shared_ptr<Call>> calls;
-  {
-    const std::lock_guard lock(mutex_);
-    calls.assign(calls_.begin(), calls_.end());
-  }
-  for (const std::shared_ptr<Call>& call : calls) {
+  for (const std::shared_ptr<Call>& call : calls_.List()) {
     call->context.TryCancel();
   }
 }

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_set>
 
+#include "base/calls_under_way.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "ivy/dispatch/probe_schedule.h"
@@ -58,7 +58,6 @@ class GrpcReplica final : public Replica {
 
   void Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
-  void Forget(const std::shared_ptr<Call>& call);
   Status ErrorOf(const Call& call, bool cancelled);
 
   const GrpcReplicaOptions options_;
@@ -66,10 +65,11 @@ class GrpcReplica final : public Replica {
   const Clock& clock_;
   const std::unique_ptr<Connection> connection_;
 
+  CallsUnderWay<Call> calls_;
+
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   ReplicaLedger ledger_;
-  std::unordered_set<std::shared_ptr<Call>> calls_;  // until gRPC is done with them
   bool stopping_ = false;
   std::thread probing_;
 };
