@@ -6,13 +6,12 @@
 #include <utility>
 #include <variant>
 
-#include "ivy/api/json_writer.h"
+#include "base/json_writer.h"
 #include "ivy/handlers/resolve_request.h"
 
 namespace bouquet::ivy {
 namespace {
 
-using api::JsonWriter;
 using model::PoolingMode;
 
 std::string_view PoolingName(PoolingMode mode) {
