@@ -156,7 +156,9 @@ void GrpcReplica::NoteQueue(int64_t reported_tokens) {
 void GrpcReplica::Forget(const std::shared_ptr<Call>& call) {
   const std::lock_guard lock(mutex_);
   calls_.erase(call);
-  changed_.notify_all();
+  if (stopping_) {  // else only the probing thread would wake up, once a call and for nothing
+    changed_.notify_all();
+  }
 }
 
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
