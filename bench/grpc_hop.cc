@@ -19,8 +19,8 @@
 #include <ctime>
 #include <exception>
 #include <iostream>
-#include <latch>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,6 +31,9 @@
 #include <grpcpp/grpcpp.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -59,7 +62,14 @@ struct Cell {
 };
 constexpr std::array kCells = {Cell{"1 x 16", 1, 16}, Cell{"32 x 128", 32, 128},
                                Cell{"1 x 512", 1, 512}, Cell{"128 x 128", 128, 128}};
-constexpr std::array<size_t, 3> kUnderWay = {1, 8, 64};
+/// One at a time with a pause in between every call starts from rest, as a lone query does. Without
+/// pause the next one follows at once.
+struct Load {
+  size_t under_way;
+  std::chrono::microseconds pause;
+};
+constexpr std::array kLoads = {Load{1, std::chrono::microseconds(500)}, Load{1, {}}, Load{8, {}},
+                               Load{64, {}}};
 constexpr std::array<const char*, 2> kTransports = {"tcp", "unix"};
 
 std::string SocketPath(const char* service, pid_t parent) {
@@ -189,9 +199,14 @@ ivy::Chunk MakeChunk(const Cell& cell) {
   return chunk;
 }
 
-boost::asio::awaitable<void> SubmitUntil(ivy::Replica& replica, const Cell& cell, TimePoint end,
-                                         std::vector<double>& latencies) {
+boost::asio::awaitable<void> SubmitUntil(ivy::Replica& replica, const Cell& cell, const Load& load,
+                                         TimePoint end, std::vector<double>& latencies) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
   while (steady_clock::now() < end) {
+    if (load.pause.count() > 0) {
+      timer.expires_after(load.pause);
+      co_await timer.async_wait(boost::asio::use_awaitable);
+    }
     ivy::Chunk chunk = MakeChunk(cell);
     const TimePoint begin = steady_clock::now();
     const auto rows = co_await replica.Submit(std::move(chunk));
@@ -203,13 +218,13 @@ boost::asio::awaitable<void> SubmitUntil(ivy::Replica& replica, const Cell& cell
   }
 }
 
-Timing TimeReplica(ivy::Replica& replica, const Cell& cell, size_t under_way, const Plan& plan) {
+Timing TimeReplica(ivy::Replica& replica, const Cell& cell, const Load& load, const Plan& plan) {
   boost::asio::io_context context(1);
-  std::vector<std::vector<double>> latencies(under_way);
+  std::vector<std::vector<double>> latencies(load.under_way);
   const Stopwatch stopwatch(plan.servers);
   const TimePoint end = stopwatch.begin() + plan.duration;
   for (std::vector<double>& own : latencies) {
-    boost::asio::co_spawn(context, SubmitUntil(replica, cell, end, own),
+    boost::asio::co_spawn(context, SubmitUntil(replica, cell, load, end, own),
                           [](const std::exception_ptr& error) {
                             if (error != nullptr) {
                               std::rethrow_exception(error);
@@ -225,22 +240,23 @@ struct Sizes {
   size_t response = 0;
 };
 
-/// Calls one after the other: each starts in the callback of the one before.
+/// Calls one after the other, each from the callback of the one before.
 class EchoChain {
  public:
-  EchoChain(v1::Inference::Stub& stub, const Sizes& sizes, TimePoint end, std::latch& ended)
-      : stub_(stub), end_(end), ended_(ended) {
+  EchoChain(v1::Inference::Stub& stub, const Sizes& sizes, TimePoint end) : stub_(stub), end_(end) {
     request_.mutable_token_type_ids()->resize(sizes.request);
     request_.set_dimensions(static_cast<uint32_t>(sizes.response));
   }
 
-  void Next() {
+  /// Goes on until `end`; at least one call.
+  void Start() {
     call_ = std::make_unique<Call>();
     begin_ = steady_clock::now();
     stub_.async()->Encode(&call_->context, &request_, &call_->response,
                           [this](const grpc::Status& status) { Ended(status); });
   }
-  std::vector<double> TakeLatencies() { return std::move(latencies_); }
+  void Wait() { ended_.acquire(); }
+  const std::vector<double>& latencies() const { return latencies_; }
 
  private:
   struct Call {
@@ -256,34 +272,42 @@ class EchoChain {
       std::exit(1);
     }
     if (now < end_) {
-      Next();
+      Start();
     } else {
-      ended_.count_down();
+      ended_.release();
     }
   }
 
   v1::Inference::Stub& stub_;
   const TimePoint end_;
-  std::latch& ended_;
   v1::EncodeRequest request_;
   std::unique_ptr<Call> call_;
   TimePoint begin_;
   std::vector<double> latencies_;
+  std::binary_semaphore ended_{0};
 };
 
-Timing TimeEcho(v1::Inference::Stub& stub, const Sizes& sizes, size_t under_way, const Plan& plan) {
+Timing TimeEcho(v1::Inference::Stub& stub, const Sizes& sizes, const Load& load, const Plan& plan) {
   const Stopwatch stopwatch(plan.servers);
   const TimePoint end = stopwatch.begin() + plan.duration;
-  std::latch ended(static_cast<ptrdiff_t>(under_way));
-  std::vector<std::unique_ptr<EchoChain>> chains;
-  for (size_t i = 0; i < under_way; ++i) {
-    chains.push_back(std::make_unique<EchoChain>(stub, sizes, end, ended));
-    chains.back()->Next();
-  }
-  ended.wait();
   std::vector<std::vector<double>> latencies;
+  if (load.pause.count() > 0) {
+    EchoChain single(stub, sizes, TimePoint::min());
+    while (steady_clock::now() < end) {
+      std::this_thread::sleep_for(load.pause);
+      single.Start();
+      single.Wait();
+    }
+    return stopwatch.Finish({single.latencies()});
+  }
+  std::vector<std::unique_ptr<EchoChain>> chains;
+  for (size_t i = 0; i < load.under_way; ++i) {
+    chains.push_back(std::make_unique<EchoChain>(stub, sizes, end));
+    chains.back()->Start();
+  }
   for (const std::unique_ptr<EchoChain>& chain : chains) {
-    latencies.push_back(chain->TakeLatencies());
+    chain->Wait();
+    latencies.push_back(chain->latencies());
   }
   return stopwatch.Finish(latencies);
 }
@@ -337,16 +361,17 @@ std::string Show(const char* way, const Timing& timing) {
 
 void Measure(const Target& target, const Cell& cell, ivy::Replica& in_process, const Plan& plan) {
   const Sizes sizes = SizesOf(target, cell);
-  for (const size_t under_way : kUnderWay) {
-    const Timing grpc = TimeReplica(*target.replica, cell, under_way, plan);
-    const Timing echo = TimeEcho(*target.echo, sizes, under_way, plan);
-    const Timing local = TimeReplica(in_process, cell, under_way, plan);
-    std::cout << fmt::format(
-                     R"({{"transport": "{}", "cell": "{}", "under_way": {}, "request_bytes": {}, )"
-                     R"("response_bytes": {}, {}, {}, {}}})",
-                     target.transport, cell.name, under_way, sizes.request, sizes.response,
-                     Show("grpc", grpc), Show("echo", echo), Show("in_process", local))
-              << std::endl;
+  for (const Load& load : kLoads) {
+    const Timing grpc = TimeReplica(*target.replica, cell, load, plan);
+    const Timing echo = TimeEcho(*target.echo, sizes, load, plan);
+    const Timing local = TimeReplica(in_process, cell, load, plan);
+    std::cout
+        << fmt::format(
+               R"({{"transport": "{}", "cell": "{}", "under_way": {}, "pause_us": {}, "request_bytes": {}, )"
+               R"("response_bytes": {}, {}, {}, {}}})",
+               target.transport, cell.name, load.under_way, load.pause.count(), sizes.request,
+               sizes.response, Show("grpc", grpc), Show("echo", echo), Show("in_process", local))
+        << std::endl;
   }
 }
 
