@@ -72,6 +72,9 @@ class ServerProcess:
                 return int(line.split()[1]) / 1e3
         raise ServerError(f"{self._name} has ended")
 
+    def send_signal(self, number):
+        self._process.send_signal(number)
+
     def stop(self):
         """Its exit code after SIGTERM."""
         self._process.send_signal(signal.SIGTERM)

@@ -81,13 +81,17 @@ void Admission::Wake() {
   changed_.notify_one();
 }
 
-void Admission::MoveArrivalsTo(Scheduler& scheduler, bool wait_for_arrivals) {
+void Admission::WaitForArrivals() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !arrivals_.empty() || closed_ || woken_; });
+  // Nowhere else: the loop looks at what has ended after a wait, so a Wake that comes before it
+  // waits again must not be forgotten.
+  woken_ = false;
+}
+
+void Admission::MoveArrivalsTo(Scheduler& scheduler) {
   {
-    std::unique_lock lock(mutex_);
-    if (wait_for_arrivals) {
-      changed_.wait(lock, [this] { return !arrivals_.empty() || closed_ || woken_; });
-    }
-    woken_ = false;
+    const std::lock_guard lock(mutex_);
     std::swap(arrivals_, moving_);
   }
   for (Sequence& sequence : moving_) {

@@ -43,14 +43,15 @@ class Admission {
   void Close();
   /// Asks the loop to answer what still waits instead of computing it. Thread: any.
   void Abandon();
-  /// Ends a wait in MoveArrivalsTo. Thread: any.
+  /// Ends a wait in WaitForArrivals. Thread: any.
   void Wake();
 
   // Called by the serving loop only.
 
-  /// Moves what has arrived into `scheduler`; with `wait_for_arrivals` waits until there is
-  /// something, or Close, Abandon or Wake was called.
-  void MoveArrivalsTo(Scheduler& scheduler, bool wait_for_arrivals);
+  /// Waits until something has arrived, or Close, Abandon or Wake was called: look again then.
+  void WaitForArrivals();
+  /// Moves what has arrived into `scheduler`. Never waits.
+  void MoveArrivalsTo(Scheduler& scheduler);
   void LeaveQueue(int64_t num_tokens);
   void SetTokensPerSecond(double tokens_per_second);
 

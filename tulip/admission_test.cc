@@ -58,7 +58,7 @@ TEST(AdmissionTest, TakesAChunkWholeOrLeavesItWhole) {
   EXPECT_EQ(second[1].num_tokens(), 20);
 
   Scheduler scheduler({});
-  admission.MoveArrivalsTo(scheduler, true);
+  admission.MoveArrivalsTo(scheduler);
   EXPECT_EQ(scheduler.num_tokens(), 80);
   EXPECT_EQ(admission.state().queued_tokens, 80);  // until the loop says that they have left
   ScheduledBatch batch;
@@ -80,7 +80,7 @@ TEST(AdmissionTest, RefusesAfterCloseAndKeepsWhatItHad) {
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_GT(status.retry_after_seconds(), 0);
   Scheduler scheduler({});
-  admission.MoveArrivalsTo(scheduler, true);
+  admission.MoveArrivalsTo(scheduler);
   EXPECT_EQ(scheduler.num_sequences(), 1);
   EXPECT_TRUE(admission.exhausted());
   EXPECT_FALSE(admission.abandoned());
@@ -90,10 +90,12 @@ TEST(AdmissionTest, EndsAWaitOnWakeEvenWhenItCameFirst) {
   Admission admission(milliseconds(1000), 100);
   Scheduler scheduler({});
   admission.Wake();
-  admission.MoveArrivalsTo(scheduler, true);
+  admission.MoveArrivalsTo(scheduler);  // does not swallow it
+  admission.WaitForArrivals();
   std::thread waker([&] { admission.Wake(); });
-  admission.MoveArrivalsTo(scheduler, true);
+  admission.WaitForArrivals();
   waker.join();
+  admission.MoveArrivalsTo(scheduler);
   EXPECT_TRUE(scheduler.empty());
 }
 
@@ -106,7 +108,10 @@ TEST(AdmissionTest, NeverHoldsMoreThanItsLimitUnderManyThreads) {
     ScheduledBatch batch;
     int64_t seen = 0;
     while (!stop || !admission.exhausted() || !scheduler.empty()) {
-      admission.MoveArrivalsTo(scheduler, scheduler.empty());
+      if (scheduler.empty()) {
+        admission.WaitForArrivals();
+      }
+      admission.MoveArrivalsTo(scheduler);
       EXPECT_LE(admission.state().queued_tokens, 100);
       if (scheduler.NextBatch({}, batch)) {
         seen += batch.num_tokens();

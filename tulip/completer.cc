@@ -32,28 +32,40 @@ std::span<const float> RowOf(const model::RowBlock& block, size_t sequence_index
 }  // namespace
 
 void Completer::Run() {
-  TimePoint previous_end = TimePoint::min();
   while (StepInFlight* step = in_flight_.WaitForFront()) {
-    Result<rose::StepResult> result = step->result.Wait();
-    const TimePoint ended = clock_.Now();
-    const TimePoint began = std::max(step->started, previous_end);  // steps run in order
-    previous_end = ended;
+    Finish(*step);
+  }
+}
 
-    StepOutcome outcome;
-    outcome.num_tokens = step->num_tokens;
-    outcome.duration = Between(began, ended);
-    metrics_.step_seconds.Observe(std::chrono::duration<double>(ended - began).count());
-    if (result.ok()) {
-      Deliver(*result, *step, began, ended);
-    } else {
-      outcome.error = std::move(result).status();
-      outcome.failed = std::move(step->sequences);
-    }
-    const bool failed = !outcome.error.ok();
-    in_flight_.PopFront(std::move(outcome));
-    if (failed) {
-      admission_.Wake();  // the loop may be waiting for arrivals
-    }
+bool Completer::Turn() {
+  StepInFlight* step = in_flight_.Front();
+  if (step == nullptr || !step->result.IsReady()) {
+    return false;
+  }
+  Finish(*step);
+  return true;
+}
+
+void Completer::Finish(StepInFlight& step) {
+  Result<rose::StepResult> result = step.result.Wait();
+  const TimePoint ended = clock_.Now();
+  const TimePoint began = std::max(step.started, previous_end_);  // steps run in order
+  previous_end_ = ended;
+
+  StepOutcome outcome;
+  outcome.num_tokens = step.num_tokens;
+  outcome.duration = Between(began, ended);
+  metrics_.step_seconds.Observe(std::chrono::duration<double>(ended - began).count());
+  if (result.ok()) {
+    Deliver(*result, step, began, ended);
+  } else {
+    outcome.error = std::move(result).status();
+    outcome.failed = std::move(step.sequences);
+  }
+  const bool failed = !outcome.error.ok();
+  in_flight_.PopFront(std::move(outcome));
+  if (failed) {
+    admission_.Wake();  // the loop may be waiting for arrivals
   }
 }
 

@@ -19,8 +19,12 @@ class Completer {
 
   /// Returns when `in_flight` is closed and empty.
   void Run();
+  /// What Run does in one round, without waiting: delivers the oldest step if it has ended. False
+  /// when there was nothing to deliver.
+  bool Turn();
 
  private:
+  void Finish(StepInFlight& step);
   void Deliver(const rose::StepResult& result, StepInFlight& step, TimePoint began,
                TimePoint ended);
 
@@ -28,6 +32,7 @@ class Completer {
   Admission& admission_;
   CoreMetrics& metrics_;
   const Clock& clock_;
+  TimePoint previous_end_ = TimePoint::min();
 };
 
 }  // namespace bouquet::tulip

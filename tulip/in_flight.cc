@@ -13,21 +13,39 @@ InFlight::InFlight(int32_t capacity, Microseconds launch_lead, const Clock& cloc
   CHECK_LT(0, capacity);
 }
 
+std::optional<TimePoint> InFlight::LockedLaunchMoment() const {
+  if (size_ == 0) {
+    return TimePoint::min();
+  }
+  if (size_ == ring_.size()) {
+    return std::nullopt;
+  }
+  return Newest().expected_end - launch_lead_;
+}
+
+std::optional<TimePoint> InFlight::LaunchMoment() const {
+  const std::lock_guard lock(mutex_);
+  return LockedLaunchMoment();
+}
+
+bool InFlight::MayLaunch() const {
+  const std::optional<TimePoint> moment = LaunchMoment();
+  return moment && *moment <= clock_.Now();
+}
+
 void InFlight::WaitUntilLaunch() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (size_ == 0) {
-      return;
-    }
-    if (size_ == ring_.size()) {
+    const std::optional<TimePoint> moment = LockedLaunchMoment();
+    if (!moment) {
       loop_.wait(lock);
       continue;
     }
-    const auto left = Newest().expected_end - launch_lead_ - clock_.Now();
-    if (left <= left.zero()) {
+    const TimePoint now = clock_.Now();
+    if (*moment <= now) {
       return;
     }
-    loop_.wait_for(lock, left);
+    loop_.wait_for(lock, *moment - now);
   }
 }
 
@@ -54,10 +72,11 @@ void InFlight::Push(rose::LazyTensor result, ScheduledBatch& batch, TimePoint st
   completer_.notify_one();
 }
 
-void InFlight::TakeOutcomes(std::vector<StepOutcome>& outcomes) {
+bool InFlight::TakeOutcomes(std::vector<StepOutcome>& outcomes) {
   const std::lock_guard lock(mutex_);
   std::ranges::move(outcomes_, std::back_inserter(outcomes));
   outcomes_.clear();
+  return size_ == 0;
 }
 
 void InFlight::Close() {
@@ -71,6 +90,11 @@ void InFlight::Close() {
 StepInFlight* InFlight::WaitForFront() {
   std::unique_lock lock(mutex_);
   completer_.wait(lock, [this] { return size_ > 0 || closed_; });
+  return size_ > 0 ? &ring_[first_] : nullptr;
+}
+
+StepInFlight* InFlight::Front() {
+  const std::lock_guard lock(mutex_);
   return size_ > 0 ? &ring_[first_] : nullptr;
 }
 

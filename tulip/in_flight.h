@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,15 +41,19 @@ class InFlight {
 
   // Called by the serving loop.
 
-  /// Waits until there is room and the launch moment has come: nothing is under way, or the newest
-  /// step is expected to end within the launch lead, so that a late arrival still gets in.
+  /// When the next step may be launched: at once when nothing is under way, else when the newest
+  /// step is expected to end within the launch lead, so that a late arrival still gets in. Nullopt
+  /// while there is no room.
+  std::optional<TimePoint> LaunchMoment() const;
+  bool MayLaunch() const;
   void WaitUntilLaunch();
   void WaitUntilEmpty();
   /// Takes the sequences of `batch` and starts the clock of the step. Requires room.
   void Push(rose::LazyTensor result, ScheduledBatch& batch, TimePoint started,
             Microseconds expected);
-  /// Appends what has been learnt since the last call.
-  void TakeOutcomes(std::vector<StepOutcome>& outcomes);
+  /// Appends what has been learnt since the last call. True when no step is under way, so that
+  /// there is nothing more to learn.
+  bool TakeOutcomes(std::vector<StepOutcome>& outcomes);
   /// No step will follow.
   void Close();
 
@@ -56,6 +61,8 @@ class InFlight {
 
   /// Waits for a step. Null once closed and empty. The step is the caller's until PopFront.
   StepInFlight* WaitForFront();
+  /// The same without waiting: null as well when there is none yet.
+  StepInFlight* Front();
   /// Ends the oldest step: its ring slot in the engine is free, and there is room.
   void PopFront(StepOutcome outcome);
 
@@ -66,7 +73,9 @@ class InFlight {
   bool IsOverdue(TimePoint now, Microseconds patience) const;
 
  private:
+  const StepInFlight& Newest() const { return ring_[(first_ + size_ - 1) % ring_.size()]; }
   StepInFlight& Newest() { return ring_[(first_ + size_ - 1) % ring_.size()]; }
+  std::optional<TimePoint> LockedLaunchMoment() const;  // `mutex_` is held
 
   const Microseconds launch_lead_;
   const Clock& clock_;

@@ -63,6 +63,22 @@ TEST(InFlightTest, WaitsForTheLaunchMomentOfASecondStep) {
   EXPECT_TRUE(due);
 }
 
+TEST(InFlightTest, NamesTheLaunchMomentWithoutWaitingForIt) {
+  testing::FakeClock clock;
+  InFlight in_flight(2, kLead, clock);
+  EXPECT_TRUE(in_flight.MayLaunch());
+  EXPECT_EQ(in_flight.Front(), nullptr);
+  PushStep(in_flight, clock, Microseconds(1000));
+  EXPECT_NE(in_flight.Front(), nullptr);
+  EXPECT_EQ(in_flight.LaunchMoment(), TimePoint(Microseconds(900)));
+  EXPECT_FALSE(in_flight.MayLaunch());
+  clock.Advance(Microseconds(900));
+  EXPECT_TRUE(in_flight.MayLaunch());
+  PushStep(in_flight, clock, Microseconds(1000));
+  EXPECT_EQ(in_flight.LaunchMoment(), std::nullopt);
+  EXPECT_FALSE(in_flight.MayLaunch());
+}
+
 TEST(InFlightTest, ExpectsStepsToEndOneAfterTheOther) {
   testing::FakeClock clock;
   InFlight in_flight(2, kLead, clock);
@@ -91,10 +107,11 @@ TEST(InFlightTest, GivesOutcomesToTheLoopOnce) {
   in_flight.WaitForFront();
   in_flight.PopFront({.num_tokens = 2, .duration = Microseconds(7)});
   std::vector<StepOutcome> outcomes;
-  in_flight.TakeOutcomes(outcomes);
+  EXPECT_TRUE(in_flight.TakeOutcomes(outcomes));
   ASSERT_EQ(outcomes.size(), 1U);
   EXPECT_EQ(outcomes[0].duration, Microseconds(7));
-  in_flight.TakeOutcomes(outcomes);
+  PushStep(in_flight, clock, Microseconds(0));
+  EXPECT_FALSE(in_flight.TakeOutcomes(outcomes));  // there is more to come
   EXPECT_EQ(outcomes.size(), 1U);
 }
 

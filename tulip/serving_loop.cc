@@ -41,43 +41,48 @@ ServingLoop::ServingLoop(StepEngine& engine, Admission& admission, InFlight& in_
       cost_(cost) {}
 
 void ServingLoop::Run() {
-  while (WaitForWork()) {
-    const bool has_batch = FormBatch();
-    if (has_batch) {
-      Launch();  // first, so that the engine does not wait for the answers below
-    }
-    AnswerDropped();
-  }
-  in_flight_.Close();
-}
-
-// False when nothing waits and nothing can arrive any more.
-bool ServingLoop::WaitForWork() {
   for (;;) {
-    in_flight_.WaitUntilLaunch();
-    LearnFromSteps();
-    const bool idle = scheduler_.empty() && retry_.empty();
-    admission_.MoveArrivalsTo(scheduler_, idle);
-    if (admission_.abandoned()) {
-      AbandonWaiting();
-    }
-    if (!scheduler_.empty() || !retry_.empty()) {
-      return true;
-    }
-    if (admission_.exhausted()) {
-      in_flight_.WaitUntilEmpty();  // a step under way may fail and come back to be tried again
-      LearnFromSteps();
-      if (retry_.empty()) {
-        return false;
-      }
+    switch (Turn()) {
+      case NextTurn::kNow: break;
+      case NextTurn::kAtLaunchMoment: in_flight_.WaitUntilLaunch(); break;
+      case NextTurn::kOnArrival: admission_.WaitForArrivals(); break;
+      case NextTurn::kWhenNoneUnderWay: in_flight_.WaitUntilEmpty(); break;
+      case NextTurn::kNever: return;
     }
   }
 }
 
-void ServingLoop::LearnFromSteps() {
-  in_flight_.TakeOutcomes(outcomes_);
+ServingLoop::NextTurn ServingLoop::Turn() {
+  if (!in_flight_.MayLaunch()) {
+    return NextTurn::kAtLaunchMoment;
+  }
+  const bool none_under_way = LearnFromSteps();
+  admission_.MoveArrivalsTo(scheduler_);
+  if (admission_.abandoned()) {
+    AbandonWaiting();
+  }
+  if (scheduler_.empty() && retry_.empty()) {
+    if (!admission_.exhausted()) {
+      return NextTurn::kOnArrival;
+    }
+    if (!none_under_way) {
+      return NextTurn::kWhenNoneUnderWay;  // a step may fail and come back to be tried again
+    }
+    in_flight_.Close();
+    return NextTurn::kNever;
+  }
+  if (FormBatch()) {
+    Launch();  // first, so that the engine does not wait for the answers below
+  }
+  AnswerDropped();
+  return NextTurn::kNow;
+}
+
+// True when no step is under way.
+bool ServingLoop::LearnFromSteps() {
+  const bool none_under_way = in_flight_.TakeOutcomes(outcomes_);
   if (outcomes_.empty()) {
-    return;
+    return none_under_way;
   }
   for (StepOutcome& outcome : outcomes_) {
     if (outcome.error.ok()) {
@@ -96,6 +101,7 @@ void ServingLoop::LearnFromSteps() {
   }
   outcomes_.clear();
   admission_.SetTokensPerSecond(cost_.TokensPerSecond(step_tokens_));
+  return none_under_way;
 }
 
 bool ServingLoop::FormBatch() {

@@ -18,16 +18,26 @@ namespace bouquet::tulip {
 /// batch is formed as late, and as full, as possible.
 class ServingLoop {
  public:
+  /// When the next turn has something to do.
+  enum class NextTurn : uint8_t {
+    kNow,
+    kAtLaunchMoment,  // InFlight::LaunchMoment
+    kOnArrival,       // or Close, Abandon or Wake of the admission
+    kWhenNoneUnderWay,
+    kNever,  // everything that was admitted has been answered, and nothing can follow
+  };
+
   /// All references must outlive the loop.
   ServingLoop(StepEngine& engine, Admission& admission, InFlight& in_flight, CoreMetrics& metrics,
               const Clock& clock, const SchedulerOptions& options, const StepCost& cost);
 
-  /// Returns when admission is closed and all that was admitted has been answered or is under way.
+  /// Returns when admission is closed and all that was admitted has been answered.
   void Run();
+  /// What Run does between two waits: at most one step is launched. Never waits.
+  NextTurn Turn();
 
  private:
-  bool WaitForWork();
-  void LearnFromSteps();
+  bool LearnFromSteps();
   bool FormBatch();
   void Launch();
   void AnswerDropped();

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "ivy/dispatch/grpc_message.h"
 #include "ivy/dispatch/resumption.h"
 #include "proto/tulip/v1/inference.grpc.pb.h"
@@ -70,8 +69,8 @@ GrpcReplica::GrpcReplica(GrpcReplicaOptions options, Admit admit, const Clock& c
     : options_(std::move(options)),
       admit_(std::move(admit)),
       clock_(clock),
-      connection_(std::make_unique<Connection>(options_.address)) {
-  load_.reason_unready = fmt::format("{} has not been reached yet", options_.address);
+      connection_(std::make_unique<Connection>(options_.address)),
+      ledger_(options_.address, options_.probe) {
   probing_ = std::thread([this] { ProbeRegularly(); });
 }
 
@@ -82,21 +81,22 @@ GrpcReplica::~GrpcReplica() {
   }
   changed_.notify_all();
   probing_.join();
-  NoteUnusable("the gateway lets it go", /*lost=*/true);
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return calls_.empty(); });
+  {
+    const std::lock_guard lock(mutex_);
+    ledger_.Retire();
+  }
+  CancelCalls();
+  calls_.WaitUntilNone();
 }
 
 std::optional<ReplicaDescription> GrpcReplica::Describe() const {
   const std::lock_guard lock(mutex_);
-  return description_;
+  return ledger_.description();
 }
 
 ReplicaLoad GrpcReplica::Load() const {
   const std::lock_guard lock(mutex_);
-  ReplicaLoad load = load_;
-  load.queued_tokens += own_tokens_;
-  return load;
+  return ledger_.Load();
 }
 
 boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
@@ -127,157 +127,100 @@ void GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadl
   }
   {
     const std::lock_guard lock(mutex_);
-    calls_.insert(call);
-    own_tokens_ += call->num_tokens;
+    ledger_.NoteSent(call->num_tokens);
   }
+  calls_.Add(call);
   connection_->stub->async()->Encode(&call->context, &call->request, &call->response,
-                                     [this, call](grpc::Status status) {
+                                     [this, call = call.get()](grpc::Status status) {
                                        call->status = std::move(status);
                                        NoteAnswer(*call);
                                        call->ended.store(true, std::memory_order_release);
                                        call->Resume();
-                                       Forget(call);  // from here on this may be gone
+                                       calls_.End(call);  // from here on this may be gone
                                      });
 }
 
 void GrpcReplica::NoteAnswer(const Call& call) {
   const std::lock_guard lock(mutex_);
-  own_tokens_ -= call.num_tokens;
+  std::optional<int64_t> queued_tokens;
   if (call.status.ok()) {
-    NoteQueue(static_cast<int64_t>(call.response.queued_tokens()));
+    queued_tokens = static_cast<int64_t>(call.response.queued_tokens());
   }
-}
-
-/// What is in the replica's queue besides our own work is the work of others.
-void GrpcReplica::NoteQueue(int64_t reported_tokens) {
-  load_.queued_tokens = std::max<int64_t>(0, reported_tokens - own_tokens_);
-}
-
-void GrpcReplica::Forget(const std::shared_ptr<Call>& call) {
-  const std::lock_guard lock(mutex_);
-  calls_.erase(call);
-  if (stopping_) {  // else only the probing thread would wake up, once a call and for nothing
-    changed_.notify_all();
-  }
+  ledger_.NoteEnded(call.num_tokens, queued_tokens);
 }
 
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
   ReadStatus read = ReadGrpcStatus(call.status);
-  if (cancelled) {
-    return Cancelled("cancelled at the replica");
-  }
-  if (read.from_server) {
-    if (read.status.code() == StatusCode::kUnavailable) {
-      MarkUnready(read.status.message());  // it stops, or loads: the next probe says more
-    }
-    return std::move(read.status);
-  }
-  switch (read.status.code()) {
-    case StatusCode::kDeadlineExceeded: return DeadlineExceeded("deadline passed at the replica");
-    case StatusCode::kUnavailable:
-    case StatusCode::kCancelled:  // by CancelCalls, or by a server that went away
-      MarkUnready(read.status.message());
-      return Unavailable(
-                 fmt::format("replica {} was lost: {}", options_.address, read.status.message()))
-          .WithRetryAfter(1);
-    default:
-      return Internal(fmt::format("replica {} could not be asked: {}", options_.address,
-                                  read.status.ToString()));
-  }
-}
-
-/// No further work until the next probe, which comes at once.
-void GrpcReplica::MarkUnready(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (load_.ready) {
-    LogWarning("replica {} is not ready: {}", options_.address, reason);
+  Status error = ledger_.NoteError({std::move(read.status), read.from_server, cancelled});
+  if (ledger_.probe_now()) {
+    changed_.notify_all();
   }
-  load_.ready = false;
-  load_.reason_unready = fmt::format("{}: {}", options_.address, reason);
-  probe_now_ = true;
-  changed_.notify_all();
+  return error;
 }
 
 void GrpcReplica::ProbeRegularly() {
-  ProbeSchedule schedule(options_.probe);
   std::mt19937 random(std::random_device{}());
   std::uniform_real_distribution<double> jitter(0, 1);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    probe_now_ = false;
+    ledger_.BeginProbe();
     lock.unlock();
-    const bool answered = Probe();
+    calls_.DropEnded();
+    Learn(Probe());
     lock.lock();
-    const auto wait = answered ? schedule.AfterAnswer() : schedule.AfterFailure(jitter(random));
-    changed_.wait_for(lock, wait, [this] { return stopping_ || probe_now_; });
+    changed_.wait_for(lock, ledger_.UntilNextProbe(jitter(random)),
+                      [this] { return stopping_ || ledger_.probe_now(); });
   }
 }
 
-/// False when the replica cannot be used.
-bool GrpcReplica::Probe() {
+ReplicaLedger::ProbeAnswer GrpcReplica::Probe() {
+  using State = ReplicaLedger::ProbeAnswer::State;
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + options_.probe_timeout);
   v1::ModelDescription description;
   const grpc::Status status = connection_->stub->Describe(&context, {}, &description);
+  ReplicaLedger::ProbeAnswer answer;
   if (!status.ok()) {
-    NoteUnusable(status.error_message(), /*lost=*/true);
-    return false;
+    answer.reason = status.error_message();
+    return answer;
   }
-  if (description.state() != v1::REPLICA_STATE_SERVING) {
-    NoteUnusable(description.reason(), description.state() == v1::REPLICA_STATE_STALLED);
-    return false;
+  switch (description.state()) {
+    case v1::REPLICA_STATE_SERVING: answer.state = State::kServing; break;
+    case v1::REPLICA_STATE_STALLED: answer.state = State::kStalled; break;
+    default: answer.state = State::kNotServing;
   }
-  return NoteServing(ReadDescription(description),
-                     static_cast<int64_t>(description.queued_tokens()),
-                     description.tokens_per_second());
+  answer.reason = description.reason();
+  answer.description = ReadDescription(description);
+  answer.queued_tokens = static_cast<int64_t>(description.queued_tokens());
+  answer.tokens_per_second = description.tokens_per_second();
+  return answer;
 }
 
-bool GrpcReplica::NoteServing(ReplicaDescription description, int64_t reported_tokens,
-                              double tokens_per_second) {
+void GrpcReplica::Learn(ReplicaLedger::ProbeAnswer answer) {
   std::optional<Status> verdict;
-  if (description != Describe()) {
-    verdict = admit_(description);
-    if (verdict->ok()) {
-      LogInfo("replica {} serves {}: {}, {}", options_.address, description.model_name,
-              description.device_description, description.dtype);
-    } else {
-      LogError("replica {} gets no work: {}", options_.address, verdict->message());
+  if (answer.state == ReplicaLedger::ProbeAnswer::State::kServing) {
+    bool is_new = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_new = ledger_.IsNew(answer.description);
+    }
+    if (is_new) {
+      verdict = admit_(answer.description);  // without the lock: the pool may ask for our load
     }
   }
-  const bool is_new = verdict.has_value();
-  const std::lock_guard lock(mutex_);
-  if (is_new) {
-    description_ = std::move(description);
-    verdict_ = *std::move(verdict);
-  }
-  asked_ = true;
-  NoteQueue(reported_tokens);
-  load_.tokens_per_second = tokens_per_second;
-  if (!load_.ready && verdict_.ok() && !is_new) {
-    LogInfo("replica {} is ready again", options_.address);
-  }
-  load_.ready = verdict_.ok();
-  load_.reason_unready =
-      verdict_.ok() ? "" : fmt::format("{}: {}", options_.address, verdict_.message());
-  return verdict_.ok();
-}
-
-void GrpcReplica::NoteUnusable(const std::string& reason, bool lost) {
-  std::vector<std::shared_ptr<Call>> lost_calls;
+  bool calls_are_lost = false;
   {
     const std::lock_guard lock(mutex_);
-    if ((load_.ready || !asked_) && !stopping_) {
-      LogWarning("replica {} is not ready: {}", options_.address, reason);
-    }
-    asked_ = true;
-    load_.ready = false;
-    load_.reason_unready = fmt::format("{}: {}", options_.address, reason);
-    load_.queued_tokens = 0;
-    if (lost) {
-      lost_calls.assign(calls_.begin(), calls_.end());
-    }
+    calls_are_lost = ledger_.NoteProbe(std::move(answer), std::move(verdict));
   }
-  for (const std::shared_ptr<Call>& call : lost_calls) {
+  if (calls_are_lost) {
+    CancelCalls();
+  }
+}
+
+void GrpcReplica::CancelCalls() {
+  for (const std::shared_ptr<Call>& call : calls_.List()) {
     call->context.TryCancel();
   }
 }

@@ -10,12 +10,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_set>
 
+#include "base/calls_under_way.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "ivy/dispatch/probe_schedule.h"
 #include "ivy/dispatch/replica.h"
+#include "ivy/dispatch/replica_ledger.h"
 
 namespace bouquet::ivy {
 
@@ -28,7 +29,8 @@ struct GrpcReplicaOptions {
 
 /// A Tulip behind a network. A thread of its own asks it regularly how it is doing; between two
 /// answers it is ready or it is not, and Submit does not find out for itself. What is under way on
-/// a replica that is lost or stalled ends with kUnavailable at once.
+/// a replica that is lost or stalled ends with kUnavailable at once. What it concludes from all
+/// this is ReplicaLedger's; this speaks gRPC.
 class GrpcReplica final : public Replica {
  public:
   /// `admit` is asked, on the probing thread, each time the replica has been found anew; a replica
@@ -50,17 +52,12 @@ class GrpcReplica final : public Replica {
   struct Connection;
 
   void ProbeRegularly();
-  bool Probe();
-  bool NoteServing(ReplicaDescription description, int64_t reported_tokens,
-                   double tokens_per_second);
-  /// `lost`: what is under way will not be answered either.
-  void NoteUnusable(const std::string& reason, bool lost);
-  void MarkUnready(const std::string& reason);
+  ReplicaLedger::ProbeAnswer Probe();
+  void Learn(ReplicaLedger::ProbeAnswer answer);
+  void CancelCalls();
 
   void Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
-  void NoteQueue(int64_t reported_tokens);  // `mutex_` is held
-  void Forget(const std::shared_ptr<Call>& call);
   Status ErrorOf(const Call& call, bool cancelled);
 
   const GrpcReplicaOptions options_;
@@ -68,15 +65,11 @@ class GrpcReplica final : public Replica {
   const Clock& clock_;
   const std::unique_ptr<Connection> connection_;
 
+  CallsUnderWay<Call> calls_;
+
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::optional<ReplicaDescription> description_;  // the last one that served
-  Status verdict_;                                 // on that one
-  ReplicaLoad load_;                               // queued_tokens: of others
-  int64_t own_tokens_ = 0;
-  std::unordered_set<std::shared_ptr<Call>> calls_;  // until gRPC is done with them
-  bool asked_ = false;  // once: so that the log says why the first probe found nothing
-  bool probe_now_ = false;
+  ReplicaLedger ledger_;
   bool stopping_ = false;
   std::thread probing_;
 };

@@ -16,6 +16,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.h"
+#include "ivy/dispatch/timers.h"
 
 namespace bouquet::ivy {
 
@@ -38,19 +39,15 @@ class Resumption {
 
   /// Waits for Resume, but no longer than the deadline; `self` is this. At most once. The caller
   /// looks for itself at what has happened.
-  static boost::asio::awaitable<void> Wait(std::shared_ptr<Resumption> self, Deadline deadline) {
+  static boost::asio::awaitable<void> Wait(std::shared_ptr<Resumption> self, Deadline deadline,
+                                           const Timers& timers = kAsioTimers) {
     if (self->resumed()) {
       co_return;
     }
     self->executor_ = co_await boost::asio::this_coro::executor;
     boost::asio::steady_timer timer(self->executor_);  // ends with this frame
     if (deadline.at != TimePoint::max()) {
-      timer.expires_at(deadline.at);
-      timer.async_wait([self](const boost::system::error_code& error) {
-        if (!error) {
-          self->Resume();
-        }
-      });
+      timers.ResumeAt(deadline.at, self, timer);
     }
     co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>&, void()>(
         [](auto handler, Resumption* waiting) { waiting->Suspend(std::move(handler)); },

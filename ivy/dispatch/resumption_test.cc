@@ -1,5 +1,6 @@
 #include "ivy/dispatch/resumption.h"
 
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -53,6 +54,36 @@ TEST(ResumptionTest, EndsTheWaitAtTheDeadline) {
   EXPECT_TRUE(deadline.HasPassed(std::chrono::steady_clock::now()));
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
   resumption->Resume();  // too late, and harmless
+}
+
+/// Time that only moves when told to.
+class HeldTimers final : public Timers {
+ public:
+  void ResumeAt(TimePoint at, std::shared_ptr<Resumption> waiting,
+                boost::asio::steady_timer& /*timer*/) const override {
+    waits[at] = std::move(waiting);
+  }
+  mutable std::map<TimePoint, std::shared_ptr<Resumption>> waits;
+};
+
+TEST(ResumptionTest, WaitsForTheMomentThatItsTimersName) {
+  asio::io_context& context = testing::LastingContext();
+  const HeldTimers timers;
+  const Deadline long_ago{TimePoint(milliseconds(1))};
+  bool resumed = false;
+  asio::co_spawn(
+      context,
+      [&]() -> asio::awaitable<void> {
+        co_await Resumption::Wait(std::make_shared<Resumption>(), long_ago, timers);
+        resumed = true;
+      },
+      asio::detached);
+  context.poll();
+  EXPECT_FALSE(resumed);
+  ASSERT_TRUE(timers.waits.contains(long_ago.at));
+  timers.waits[long_ago.at]->Resume();
+  context.poll();
+  EXPECT_TRUE(resumed);
 }
 
 TEST(ResumptionTest, ResumesEachWaiterOnceWhateverComesFirst) {

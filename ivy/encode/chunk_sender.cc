@@ -4,12 +4,9 @@
 #include <exception>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "ivy/dispatch/resumption.h"
 
@@ -35,8 +32,13 @@ struct ChunkSender::Progress {
 };
 
 ChunkSender::ChunkSender(ReplicaPool& pool, const EncodeRequest& request,
-                         std::vector<text::TokenSequence> sequences, const Clock& clock)
-    : pool_(pool), request_(request), sequences_(std::move(sequences)), clock_(clock) {}
+                         std::vector<text::TokenSequence> sequences, const Clock& clock,
+                         const Timers& timers)
+    : pool_(pool),
+      request_(request),
+      sequences_(std::move(sequences)),
+      clock_(clock),
+      timers_(timers) {}
 
 asio::awaitable<Status> ChunkSender::Send(std::span<const ChunkRange> ranges, Gatherer& gatherer) {
   if (ranges.size() == 1) {
@@ -89,7 +91,6 @@ asio::awaitable<Result<ChunkRows>> ChunkSender::SubmitWhenThereIsRoom(Progress& 
                                                                       size_t range_index) {
   const ChunkRange& range = progress.ranges[range_index];
   const auto first = sequences_.begin() + static_cast<ptrdiff_t>(range.first);
-  const auto executor = co_await asio::this_coro::executor;
   for (;;) {
     // Copied: a chunk that was refused, or was lost with its replica, is sent again.
     std::vector<text::TokenSequence> tokens(first, first + static_cast<ptrdiff_t>(range.count));
@@ -98,8 +99,8 @@ asio::awaitable<Result<ChunkRows>> ChunkSender::SubmitWhenThereIsRoom(Progress& 
     if (!full || range_index == 0 || !progress.error.ok()) {
       co_return rows;
     }
-    asio::steady_timer timer(executor, kRoomInterval);
-    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await Resumption::Wait(std::make_shared<Resumption>(),
+                              Deadline::After(clock_.Now(), kRoomInterval), timers_);
     if (!progress.error.ok()) {
       co_return progress.error;
     }

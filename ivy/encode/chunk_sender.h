@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "ivy/dispatch/replica_pool.h"
+#include "ivy/dispatch/timers.h"
 #include "ivy/encode/encode_request.h"
 #include "ivy/encode/gatherer.h"
 #include "ivy/encode/splitter.h"
@@ -25,7 +26,7 @@ class ChunkSender {
  public:
   /// References must outlive Send.
   ChunkSender(ReplicaPool& pool, const EncodeRequest& request,
-              std::vector<text::TokenSequence> sequences, const Clock& clock);
+              std::vector<text::TokenSequence> sequences, const Clock& clock, const Timers& timers);
 
   /// Error: see Encoder::Encode.
   boost::asio::awaitable<Status> Send(std::span<const ChunkRange> ranges, Gatherer& gatherer);
@@ -43,6 +44,7 @@ class ChunkSender {
   const EncodeRequest& request_;
   std::vector<text::TokenSequence> sequences_;  // [num_inputs]
   const Clock& clock_;
+  const Timers& timers_;
 };
 
 }  // namespace bouquet::ivy

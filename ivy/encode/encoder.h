@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ivy/dispatch/replica_pool.h"
+#include "ivy/dispatch/timers.h"
 #include "ivy/encode/encode_request.h"
 #include "ivy/encode/tokenize_stage.h"
 
@@ -23,24 +24,34 @@ struct EncoderOptions {
 };
 
 /// Text → rows without HTTP: tokenize, split into chunks, dispatch, gather in input order. Handlers
-/// call this, and so does `bouquet embed`. Thread: any executor; an Encode holds no thread while it
-/// waits. The executor must live until stage and replicas have stopped.
+/// call this, and so does `bouquet embed`. It never changes: another tokenizer or other limits are
+/// another encoder over the same stage and pool. Thread: any executor; an Encode holds no thread
+/// while it waits. The executor must live until stage and replicas have stopped.
 class Encoder {
  public:
-  /// Both must outlive the encoder.
-  Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool);
+  /// Stage, pool and timers must outlive the encoder. Error: kInvalidArgument for a
+  /// max_input_tokens over what the replicas admit.
+  static Result<std::shared_ptr<Encoder>> Create(const EncoderOptions& options, TextSource source,
+                                                 TokenizeStage& tokenize_stage, ReplicaPool& pool,
+                                                 const Timers& timers = kAsioTimers);
 
-  /// Error: kInvalidArgument with the input's path (empty, over-long, id out of range, invalid
-  /// UTF-8), kUnimplemented (text, where the model takes ids only), kOutOfRange,
-  /// kResourceExhausted (queue full), kDeadlineExceeded, kCancelled, kUnavailable. It cancels
-  /// whatever of the request is under way. Items that fail alone are in `statuses`.
+  /// The encoder must live until this returns. Error: kInvalidArgument with the input's path
+  /// (empty, over-long, id out of range, invalid UTF-8), kUnimplemented (text, where the model
+  /// takes ids only), kOutOfRange, kResourceExhausted (queue full), kDeadlineExceeded, kCancelled,
+  /// kUnavailable. It cancels whatever of the request is under way. Items that fail alone are in
+  /// `statuses`.
   boost::asio::awaitable<Result<EncodedRows>> Encode(EncodeRequest request);
 
  private:
+  Encoder(const EncoderOptions& options, TextSource source, TokenizeStage& tokenize_stage,
+          ReplicaPool& pool, const Timers& timers);
+
+  const TextSource source_;
   TokenizeLimits limits_;
   int64_t chunk_tokens_;
   TokenizeStage& tokenize_stage_;
   ReplicaPool& pool_;
+  const Timers& timers_;
 };
 
 }  // namespace bouquet::ivy
