@@ -23,11 +23,12 @@ Result<std::unique_ptr<NullModel>> NullModel::Load(const std::string& path, cons
   ASSIGN_OR_RETURN(model::ModelFolder folder, model::ModelFolder::Open(path));
   std::unique_ptr<NullModel> model(new NullModel(std::move(folder)));
   const model::ModelFolder& opened = model->folder_;
-  ASSIGN_OR_RETURN(model->pipeline_, text::TextPipeline::Load(opened.pipeline.transformer_folder,
-                                                              opened.do_lower_case));
-  model->stage_ = std::make_unique<ivy::TokenizeStage>(
-      ivy::TextSource{.pipeline = model->pipeline_.get()}, ivy::TokenizeOptions{.num_threads = 1},
-      metrics, opened.name, clock);
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<const text::TextPipeline> pipeline,
+      text::TextPipeline::Load(opened.pipeline.transformer_folder, opened.do_lower_case));
+  model->pipeline_ = std::move(pipeline);
+  model->stage_ = std::make_unique<ivy::TokenizeStage>(ivy::TokenizeOptions{.num_threads = 1},
+                                                       metrics, opened.name, clock);
   std::unique_ptr<tulip::StepEngine> engine =
       hooks.make_engine ? hooks.make_engine() : std::make_unique<testing::NullStepEngine>();
   ASSIGN_OR_RETURN(model->core_, StartNullCore(opened, std::move(engine), metrics, clock));
@@ -37,8 +38,8 @@ Result<std::unique_ptr<NullModel>> NullModel::Load(const std::string& path, cons
                                         : std::move(replica));
   ASSIGN_OR_RETURN(model->pool_,
                    ivy::ReplicaPool::Create(std::move(replicas), opened.name, metrics));
-  model->encoder_ =
-      std::make_unique<ivy::Encoder>(ivy::EncoderOptions{}, *model->stage_, *model->pool_);
+  ASSIGN_OR_RETURN(model->encoder_, ivy::Encoder::Create({}, {.pipeline = model->pipeline_},
+                                                         *model->stage_, *model->pool_));
   return model;
 }
 

@@ -44,11 +44,11 @@ class NullModel {
 
   // In the order in which they depend on each other.
   const model::ModelFolder folder_;
-  std::unique_ptr<text::TextPipeline> pipeline_;
+  std::shared_ptr<const text::TextPipeline> pipeline_;
   std::unique_ptr<ivy::TokenizeStage> stage_;
   std::unique_ptr<tulip::Core> core_;
   std::unique_ptr<ivy::ReplicaPool> pool_;
-  std::unique_ptr<ivy::Encoder> encoder_;
+  std::shared_ptr<ivy::Encoder> encoder_;
 };
 
 }  // namespace bouquet::bench

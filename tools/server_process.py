@@ -62,6 +62,10 @@ class ServerProcess:
         if code != 0 and kind is None:
             raise ServerError(f"{self._name} ended with exit code {code}")
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def resident_mb(self):
         for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS"):
