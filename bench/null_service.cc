@@ -1,19 +1,23 @@
-// Ivy with an engine that does nothing: every input gets the same row at once. Shows the gateway's
-// own time per request (bench/service_items.py).
+// `bouquet serve` with an engine that does nothing, to show what all the rest costs.
 //
-//   null_service MODEL PORT
+//   null_service MODEL PORT         the gateway alone: every input gets the same row at once
+//   null_service MODEL PORT whole   tokenizer and Tulip's queue as well (null_model.h)
 #include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
+#include "bench/null_model.h"
 #include "ivy/gateway.h"
 #include "model/model_folder.h"
 
@@ -31,21 +35,43 @@ boost::asio::awaitable<Result<ivy::EncodedRows>> SameRow(uint32_t dimensions,
   co_return rows;
 }
 
-Status Serve(const std::string& path, int32_t port) {
-  ASSIGN_OR_RETURN(model::ModelFolder folder, model::ModelFolder::Open(path));
+Result<ivy::ServedModel> RowsAtOnce(const std::string& path) {
   ivy::ServedModel served;
-  served.name = folder.name;
-  const auto dimensions = static_cast<uint32_t>(folder.pipeline.width);
-  served.folder = std::move(folder);
-  served.encode = [dimensions](ivy::EncodeRequest request) {
+  ASSIGN_OR_RETURN(served.folder, model::ModelFolder::Open(path));
+  served.name = served.folder.name;
+  served.encode = [dimensions = static_cast<uint32_t>(served.folder.pipeline.width)](
+                      ivy::EncodeRequest request) {
     return SameRow(dimensions, std::move(request));
   };
+  return served;
+}
+
+ivy::ServedModel Whole(NullModel& model) {
+  ivy::ServedModel served;
+  served.folder = model.folder();
+  served.name = served.folder.name;
+  served.encode = [&model](ivy::EncodeRequest request) {
+    return model.encoder().Encode(std::move(request));
+  };
+  return served;
+}
+
+Status Serve(const std::string& path, int32_t port, bool whole) {
+  const SystemClock clock;
+  Metrics metrics;
+  std::unique_ptr<NullModel> model;
+  ivy::ServedModel served;
+  if (whole) {
+    ASSIGN_OR_RETURN(model, NullModel::Load(path, {}, metrics, clock));
+    served = Whole(*model);
+  } else {
+    ASSIGN_OR_RETURN(served, RowsAtOnce(path));
+  }
   ivy::Config config;
   config.port = port;
   const std::string name = served.name;
   std::vector<ivy::ServedModel> models;
   models.push_back(std::move(served));
-  Metrics metrics;
   ASSIGN_OR_RETURN(const std::unique_ptr<ivy::Gateway> gateway,
                    ivy::Gateway::Create(config, std::move(models), metrics));
   RETURN_IF_ERROR(gateway->Start());
@@ -64,17 +90,19 @@ Status Serve(const std::string& path, int32_t port) {
 }  // namespace bouquet::bench
 
 int main(int argc, char** argv) {
-  const std::string text = argc == 3 ? argv[2] : "";
+  const bool whole = argc == 4 && std::string_view(argv[3]) == "whole";
+  const std::string text = argc == 3 || whole ? argv[2] : "";
   int32_t port = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), port).ec != std::errc()) {
-    std::cerr << "usage: null_service MODEL PORT\n";
+  if (std::from_chars(text.data(), text.data() + text.size(), port).ec != std::errc() ||
+      !bouquet::StartLogging("warning", "text").ok()) {
+    std::cerr << "usage: null_service MODEL PORT [whole]\n";
     return 2;
   }
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread starts: Serve waits for it
-  const bouquet::Status status = bouquet::bench::Serve(argv[1], port);
+  const bouquet::Status status = bouquet::bench::Serve(argv[1], port, whole);
   if (!status.ok()) {
     std::cerr << "null_service: " << status.ToString() << '\n';
     return 1;

@@ -3,7 +3,8 @@
 
 Items: engine (batch 1 and throughput against ONNX Runtime, one thread and two), http (short queries, 1/16/64
 connections), gateway (Ivy without an engine against a bare Beast echo), start (ready time, memory at rest), embed (a
-file of 2,000 lines). Default: all.
+file of 2,000 lines), grpc-hop (a chunk over gRPC against a bare gRPC echo), stages (where the time of a short query
+goes), null (requests a second and core without an engine), overload (twice the capacity). Default: all.
 """
 import argparse
 import datetime
@@ -15,11 +16,12 @@ from pathlib import Path
 import engine_items
 import machine
 import service_items
+import split_items
 from engines import Bouquet, OnnxRuntime
 from make_onnx import make_model
 
 ROOT = Path(__file__).resolve().parents[1]
-ITEMS = ("engine", "http", "gateway", "start", "embed")
+ITEMS = ("engine", "http", "gateway", "start", "embed", "grpc-hop", "stages", "null", "overload")
 
 
 def onnx_file(model):
@@ -71,6 +73,19 @@ def main():
     if "embed" in items:
         print("bouquet embed of a file", flush=True)
         result["embed"] = service_items.embed_file(bouquet, arguments.model, ours, cores)
+    if "grpc-hop" in items:
+        print("a chunk over gRPC", flush=True)
+        result["grpc_hop"] = split_items.grpc_hop(str(arguments.binaries / "grpc_hop"))
+    if "stages" in items:
+        print("where the time of a short query goes", flush=True)
+        result["ivy_stages"] = split_items.ivy_stages(str(arguments.binaries / "ivy_stages"),
+                                                      str(arguments.binaries / "beast_echo"), arguments.model)
+    if "null" in items:
+        print("one core without an engine", flush=True)
+        result["null_rates"] = split_items.null_rates(arguments.binaries, arguments.model)
+    if "overload" in items:
+        print("twice the capacity", flush=True)
+        result["overload"] = split_items.overload(bouquet, arguments.model)
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / now.strftime("%Y-%m-%d-%H%M.json")

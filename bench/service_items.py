@@ -23,10 +23,11 @@ FILE_LINES = 2000
 STARTS = 5
 
 
-def write_bodies(texts):
+def write_texts(inputs):
+    """A file of request bodies, one a line: for each input, a text or a list of texts, one."""
     bodies = tempfile.NamedTemporaryFile("w", suffix=".jsonl")
-    for text in texts:
-        bodies.write(json.dumps({"input": text, "encoding_format": "base64"}) + "\n")
+    for value in inputs:
+        bodies.write(json.dumps({"input": value, "encoding_format": "base64"}) + "\n")
     bodies.flush()
     return bodies
 
@@ -40,8 +41,10 @@ def texts_and_ids(model, count):
     return texts, [tokenizer.encode(text).ids for text in texts]
 
 
-def load(port, bodies, connections, seconds):
-    run = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s",
+def load(port, bodies, connections, seconds, core=None):
+    """What wrk, on `core` alone if that is given, gets through."""
+    pinned = ["taskset", "-c", core] if core is not None else []
+    run = subprocess.run([*pinned, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s",
                           str(ROOT / "bench/post_bodies.lua"), f"http://127.0.0.1:{port}/v1/embeddings"],
                          env={**os.environ, "BODIES": bodies}, capture_output=True, text=True, check=True)
     answer = json.loads(run.stdout.strip().splitlines()[-1])
@@ -60,7 +63,7 @@ def engine_rate(engine, ids):
 def one_at_a_time(server, engine, text, ids):
     """One short text again and again over one connection, against the engine on the same ids. They take turns."""
     turns = []
-    with write_bodies([text]) as bodies:
+    with write_texts([text]) as bodies:
         load(server.port, bodies.name, 1, WARM_UP_SECONDS)
         for _ in range(ONE_TURNS):
             alone = statistics.median(engine.run([[ids]], ONE_REPEATS)) * 1e3
@@ -83,7 +86,7 @@ def http_queries(bouquet, model, make_engine, threads):
     short = next(i for i, sequence in enumerate(ids) if len(sequence) == ONE_TOKENS)
     one = one_at_a_time(server, engine, texts[short], ids[short])
     engine.close()
-    with write_bodies(texts) as bodies:
+    with write_texts(texts) as bodies:
         for connections in CONNECTIONS:
             load(server.port, bodies.name, connections, WARM_UP_SECONDS)
             answer = load(server.port, bodies.name, connections, LOAD_SECONDS)
@@ -102,7 +105,7 @@ def gateway_alone(null_service, echo, model):
     ours = ServerProcess([null_service, model, "{port}"])
     bare = ServerProcess([echo, "{port}"])
     rows = []
-    with write_bodies(texts) as bodies:
+    with write_texts(texts) as bodies:
         for connections in CONNECTIONS:
             turns = []
             for _ in range(NULL_TURNS):

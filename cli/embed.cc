@@ -20,6 +20,7 @@
 #include "cli/local_model.h"
 #include "cli/progress.h"
 #include "cli/row_writer.h"
+#include "cli/text_source.h"
 
 namespace bouquet::cli {
 namespace {
@@ -107,7 +108,7 @@ ExitCode RunEmbed(const EmbedFlags& flags) {
   if (!format.ok()) {
     return Fail(ExitCode::kUsage, format.status());
   }
-  Result<model::ModelFolder> folder = model::ModelFolder::Open(flags.model);
+  const Result<model::ModelFolder> folder = model::ModelFolder::Open(flags.model);
   if (!folder.ok()) {
     return Fail(ExitCode::kModel, folder.status());
   }
@@ -131,13 +132,21 @@ ExitCode RunEmbed(const EmbedFlags& flags) {
   LocalModelOptions local;
   local.engine = flags.engine;
   local.max_queue = std::chrono::hours(24);  // the job bounds what is under way itself
-  Result<std::unique_ptr<LocalModel>> model =
-      LocalModel::Load(std::move(folder).value(), local, metrics, clock);
+  Result<ivy::TextSource> source = LoadTextSource(*folder);
+  if (!source.ok()) {
+    return Fail(ExitCode::kModel, source.status());
+  }
+  const Result<std::unique_ptr<LocalModel>> model =
+      LocalModel::Load(*folder, local, metrics, clock);
   if (!model.ok()) {
     return Fail(ExitCode::kModel, model.status());
   }
+  const auto encoder = (*model)->MakeEncoder({}, std::move(source).value());
+  if (!encoder.ok()) {
+    return Fail(ExitCode::kModel, encoder.status());
+  }
   Progress progress(clock, !flags.quiet);
-  EmbedJob job((*model)->encoder(), *reader, **writer, *std::move(options), progress);
+  EmbedJob job(**encoder, *reader, **writer, *std::move(options), progress);
   const std::optional<EmbedJob::Outcome> outcome = RunJob(job, context);
   progress.Clear();
   if (!outcome || outcome->status.code() == StatusCode::kCancelled) {

@@ -18,6 +18,7 @@ struct EngineFlags {
 
   void AddTo(CLI::App& command);
   rose::EngineOptions Options() const;
+  bool operator==(const EngineFlags&) const = default;
 };
 
 }  // namespace bouquet::cli

@@ -10,7 +10,8 @@ namespace bouquet::cli {
 std::string EnvironmentName(const std::string& flag);
 
 /// A flag with its environment twin and its default in --help. The command line beats the
-/// environment. Booleans take true and false, so that both can be said in either place.
+/// file of --config, and that the environment. Booleans take true and false, so that both can be
+/// said in either place.
 template <class T>
 CLI::Option* AddFlag(CLI::App& command, const std::string& flag, T& value,
                      const std::string& help) {

@@ -48,7 +48,7 @@ void AddBehaviour(CLI::App& command, GatewayFlags& flags) {
   AddFlag(command, "--strict-fields", flags.config.strict_fields,
           "true: a field that is not known is an error; false: it is ignored");
   AddFlag(command, "--api-key-file", flags.config.api_key_file,
-          "one key a line, read again on SIGHUP; without keys everything is open");
+          "one key a line; without keys everything is open");
   AddFlag(command, "--api-keys", flags.config.api_keys, "keys, separated by commas");
   AddFlag(command, "--protect-metrics", flags.config.protect_metrics,
           "true: /metrics needs a key too");
@@ -90,6 +90,20 @@ Result<model::ModelFolder> GatewayFlags::OpenFolder() const {
     folder.name = name;
   }
   return folder;
+}
+
+ivy::EncoderOptions GatewayFlags::EncoderOptions() const {
+  ivy::EncoderOptions options;
+  options.max_tokens_per_request = config.max_tokens_per_request;
+  options.max_input_tokens = static_cast<int32_t>(config.max_input_tokens);
+  return options;
+}
+
+Status GatewayFlags::CheckReload(const GatewayFlags& next) const {
+  return ivy::NeedsNoRestart({{"MODEL", model == next.model},
+                              {"--name", name == next.name},
+                              {"--alias", aliases == next.aliases},
+                              {"--text-workers", text_workers == next.text_workers}});
 }
 
 Status GatewayFlags::CheckAgainst(const model::ModelFolder& folder) const {

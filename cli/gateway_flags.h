@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "cli/flags.h"
 #include "ivy/config.h"
+#include "ivy/encode/encoder.h"
 #include "model/model_folder.h"
 
 namespace bouquet::cli {
@@ -27,8 +28,12 @@ struct GatewayFlags {
   ivy::Config Resolve() const;
   /// The folder under the name that was asked for. Error: of ModelFolder::Open.
   Result<model::ModelFolder> OpenFolder() const;
+  ivy::EncoderOptions EncoderOptions() const;
   /// Error: kInvalidArgument for a --max-input-tokens over the model's maximum.
   Status CheckAgainst(const model::ModelFolder& folder) const;
+  /// May a running gateway go over to `next`, as far as the gateway itself does not say? Error:
+  /// kFailedPrecondition naming the flags that need a restart.
+  Status CheckReload(const GatewayFlags& next) const;
 };
 
 }  // namespace bouquet::cli

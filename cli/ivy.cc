@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/gateway_flags.h"
 #include "cli/gateway_process.h"
-#include "cli/text_side.h"
+#include "cli/text_source.h"
 #include "ivy/dispatch/grpc_replica.h"
 #include "ivy/dispatch/replica_pool.h"
 
@@ -28,9 +28,10 @@ class ReplicasBackend final : public EncodeBackend {
  public:
   ReplicasBackend(const IvyFlags& flags, Metrics& metrics) : flags_(flags), metrics_(metrics) {}
 
-  Result<ivy::EngineFacts> Load(model::ModelFolder folder, const std::stop_token& stop) override {
-    const GatewayFlags& gateway = flags_.gateway;
-    ASSIGN_OR_RETURN(text_, TextSide::Load(folder, gateway.text_workers, metrics_, clock_));
+  Result<ivy::EngineFacts> Load(const model::ModelFolder& folder,
+                                const std::stop_token& stop) override {
+    stage_ = std::make_unique<ivy::TokenizeStage>(TokenizeOptionsOf(flags_.gateway.text_workers),
+                                                  metrics_, folder.name, clock_);
     pool_ = std::make_unique<ivy::ReplicaPool>(folder.identity, folder.name, metrics_);
     for (const std::string& address : flags_.replicas) {
       pool_->Add(std::make_unique<ivy::GrpcReplica>(
@@ -38,15 +39,11 @@ class ReplicasBackend final : public EncodeBackend {
           [pool = pool_.get()](const ivy::ReplicaDescription& replica) {
             return pool->Admit(replica);
           },
-          clock_));
+          metrics_, clock_));
     }
     if (!pool_->WaitForModel(stop)) {
       return Cancelled("stopped before a replica was found");
     }
-    ivy::EncoderOptions options;
-    options.max_tokens_per_request = gateway.config.max_tokens_per_request;
-    options.max_input_tokens = static_cast<int32_t>(gateway.config.max_input_tokens);
-    encoder_ = std::make_unique<ivy::Encoder>(options, text_->stage(), *pool_);
     const ivy::ReplicaDescription& model = pool_->Describe();
     return ivy::EngineFacts{.device = model.device,
                             .dtype = model.dtype,
@@ -56,28 +53,28 @@ class ReplicasBackend final : public EncodeBackend {
   }
 
   const char* loading_reason() const override { return "no replica has been found yet"; }
-  ivy::Encoder& encoder() override { return *encoder_; }
+  Result<std::shared_ptr<ivy::Encoder>> MakeEncoder(const ivy::EncoderOptions& options,
+                                                    ivy::TextSource source) override {
+    return ivy::Encoder::Create(options, std::move(source), *stage_, *pool_);
+  }
 
   ivy::Readiness Check() const override {
     ivy::ReplicaLoad load = pool_->Load();
     return {load.ready, std::move(load.reason_unready), pool_->num_replicas(), pool_->num_ready()};
   }
 
-  void Stop() override {
-    encoder_.reset();
-    pool_.reset();
-  }
+  void Stop() override { pool_.reset(); }
 
  private:
   const IvyFlags& flags_;
   Metrics& metrics_;
   const SystemClock clock_;
-  std::unique_ptr<TextSide> text_;
+  std::unique_ptr<ivy::TokenizeStage> stage_;
   std::unique_ptr<ivy::ReplicaPool> pool_;
-  std::unique_ptr<ivy::Encoder> encoder_;
 };
 
-ExitCode RunIvy(const IvyFlags& flags) {
+/// `flags` are parsed into once more on SIGHUP.
+ExitCode RunIvy(IvyFlags& flags, const ParseAgain& parse_again) {
   for (const std::string& replica : flags.replicas) {
     const Result<Address> address = ParseAddress(replica, "--replica");
     if (!address.ok()) {
@@ -88,14 +85,21 @@ ExitCode RunIvy(const IvyFlags& flags) {
                   InvalidArgument("--replica must have a port of 1..65535: " + replica));
     }
   }
+  const IvyFlags running = flags;
+  const auto read_again = [&]() -> Result<GatewayFlags> {
+    flags = IvyFlags();
+    RETURN_IF_ERROR(parse_again());
+    RETURN_IF_ERROR(ivy::NeedsNoRestart({{"--replica", running.replicas == flags.replicas}}));
+    return flags.gateway;
+  };
   Metrics metrics;
-  ReplicasBackend backend(flags, metrics);
-  return RunGateway(flags.gateway, backend, metrics);
+  ReplicasBackend backend(running, metrics);
+  return RunGateway(running.gateway, read_again, backend, metrics);
 }
 
 }  // namespace
 
-RunCommand AddIvyCommand(CLI::App& app) {
+RunCommand AddIvyCommand(CLI::App& app, ParseAgain parse_again) {
   auto flags = std::make_shared<IvyFlags>();
   CLI::App* command = app.add_subcommand(
       "ivy", "The gateway alone: HTTP in, tokens to inference servers (bouquet tulip) over gRPC");
@@ -104,11 +108,13 @@ RunCommand AddIvyCommand(CLI::App& app) {
           "an inference server, HOST:PORT or unix:PATH; several are possible")
       ->required();
   command->footer(
-      "MODEL is the same folder that the replicas serve; its weights are not read.\n\n"
+      "MODEL is the same folder that the replicas serve; its weights are not read. SIGHUP reads "
+      "the file of\n--config, the API keys, tokenizer files and prompts again; an error keeps all "
+      "of them as they were.\n\n"
       "Examples:\n"
       "  bouquet ivy models/all-MiniLM-L6-v2 --replica gpu-1:50051 --replica gpu-2:50051\n"
       "  bouquet ivy models/all-MiniLM-L6-v2 --replica unix:/run/tulip.sock --port 80");
-  return [flags] { return RunIvy(*flags); };
+  return [flags, parse_again = std::move(parse_again)] { return RunIvy(*flags, parse_again); };
 }
 
 }  // namespace bouquet::cli

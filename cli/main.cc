@@ -25,20 +25,47 @@ constexpr const char* kExitCodes =
     "  bouquet embed models/all-MiniLM-L6-v2 texts.txt --output vectors.npy\n"
     "  bouquet COMMAND --help";
 
+struct LogFlags {
+  std::string level = "info";
+  std::string format = "text";
+  bool operator==(const LogFlags&) const = default;
+};
+
+Status ParseAgainInto(CLI::App& app, int argc, char** argv, LogFlags& log) {
+  const LogFlags running = log;
+  log = LogFlags();
+  std::string error;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& parse_error) {
+    error = parse_error.what();
+  }
+  const bool unchanged = log == running;
+  log = running;
+  if (!error.empty()) {
+    return InvalidArgument(error);
+  }
+  return unchanged ? Status() : FailedPrecondition("needs a restart: --log-level, --log-format");
+}
+
 ExitCode Main(int argc, char** argv) {
   CLI::App app("Bouquet: embeddings over HTTP, from one binary.", "bouquet");
   app.set_version_flag("--version", "bouquet " BOUQUET_VERSION);
   app.require_subcommand(1);
   app.footer(kExitCodes);
-  std::string log_level = "info";
-  std::string log_format = "text";
-  AddFlag(app, "--log-level", log_level, "debug, info, warning, error or off");
-  AddFlag(app, "--log-format", log_format, "text, or json: one object a line");
-  app.fallthrough();  // so that both may stand after the subcommand too
+  LogFlags log;
+  AddFlag(app, "--log-level", log.level, "debug, info, warning, error or off");
+  AddFlag(app, "--log-format", log.format, "text, or json: one object a line");
+  app.set_config("--config", "",
+                 "file of flags, TOML: a section a subcommand, max-body-bytes = 1000000; serve and "
+                 "ivy read it again on SIGHUP");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.fallthrough();  // so that these may stand after the subcommand too
+  const auto parse_again = [&] { return ParseAgainInto(app, argc, argv, log); };
 
   std::vector<std::pair<std::string, RunCommand>> commands;
-  commands.emplace_back("serve", AddServeCommand(app));
-  commands.emplace_back("ivy", AddIvyCommand(app));
+  commands.emplace_back("serve", AddServeCommand(app, parse_again));
+  commands.emplace_back("ivy", AddIvyCommand(app, parse_again));
   commands.emplace_back("tulip", AddTulipCommand(app));
   commands.emplace_back("embed", AddEmbedCommand(app));
   commands.emplace_back("tokenize", AddTokenizeCommand(app));
@@ -49,7 +76,7 @@ ExitCode Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? ExitCode::kOk : ExitCode::kUsage;
   }
-  if (const Status status = StartLogging(log_level, log_format); !status.ok()) {
+  if (const Status status = StartLogging(log.level, log.format); !status.ok()) {
     return Fail(ExitCode::kUsage, status);
   }
   // gRPC's own lines on standard error say nothing that our errors do not; a value that was set

@@ -25,7 +25,7 @@ Result<http::ServerOptions> OptionsOf(const std::string& address) {
   }
   options.host = parsed.host;
   options.port = parsed.port;
-  options.max_connections = kMaxConnections;
+  options.limits.max_connections = kMaxConnections;
   return options;
 }
 

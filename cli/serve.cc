@@ -24,16 +24,15 @@ class EngineBackend final : public EncodeBackend {
  public:
   EngineBackend(const ServeFlags& flags, Metrics& metrics) : flags_(flags), metrics_(metrics) {}
 
-  Result<ivy::EngineFacts> Load(model::ModelFolder folder,
+  Result<ivy::EngineFacts> Load(const model::ModelFolder& folder,
                                 const std::stop_token& /*stop*/) override {
     const ivy::Config& config = flags_.gateway.config;
     LocalModelOptions options;
     options.engine = flags_.engine;
     options.max_input_tokens = static_cast<int32_t>(config.max_input_tokens);
-    options.max_tokens_per_request = config.max_tokens_per_request;
     options.max_queue = std::chrono::milliseconds(config.max_queue_ms);
     options.text_workers = flags_.gateway.text_workers;
-    ASSIGN_OR_RETURN(model_, LocalModel::Load(std::move(folder), options, metrics_, clock_));
+    ASSIGN_OR_RETURN(model_, LocalModel::Load(folder, options, metrics_, clock_));
     const tulip::CoreDescription& core = model_->core().Describe();
     return ivy::EngineFacts{.device = core.engine.device,
                             .dtype = core.engine.dtype,
@@ -43,7 +42,10 @@ class EngineBackend final : public EncodeBackend {
   }
 
   const char* loading_reason() const override { return "loading the model"; }
-  ivy::Encoder& encoder() override { return model_->encoder(); }
+  Result<std::shared_ptr<ivy::Encoder>> MakeEncoder(const ivy::EncoderOptions& options,
+                                                    ivy::TextSource source) override {
+    return model_->MakeEncoder(options, std::move(source));
+  }
 
   ivy::Readiness Check() const override {
     const bool overdue = model_->core().Load().overdue;
@@ -63,28 +65,47 @@ class EngineBackend final : public EncodeBackend {
   std::unique_ptr<LocalModel> model_;
 };
 
-ExitCode RunServe(const ServeFlags& flags) {
+Status CheckReload(const ServeFlags& running, const ServeFlags& next) {
+  const ivy::Config& config = running.gateway.config;
+  return ivy::NeedsNoRestart(
+      {{"the engine's flags", running.engine == next.engine},
+       {"--max-queue-ms", config.max_queue_ms == next.gateway.config.max_queue_ms}});
+}
+
+/// `flags` are parsed into once more on SIGHUP.
+ExitCode RunServe(ServeFlags& flags, const ParseAgain& parse_again) {
+  const ServeFlags running = flags;
+  const auto read_again = [&]() -> Result<GatewayFlags> {
+    flags = ServeFlags();
+    RETURN_IF_ERROR(parse_again());
+    RETURN_IF_ERROR(CheckReload(running, flags));
+    return flags.gateway;
+  };
   Metrics metrics;
-  EngineBackend backend(flags, metrics);
-  return RunGateway(flags.gateway, backend, metrics);
+  EngineBackend backend(running, metrics);
+  return RunGateway(running.gateway, read_again, backend, metrics);
 }
 
 }  // namespace
 
-RunCommand AddServeCommand(CLI::App& app) {
+RunCommand AddServeCommand(CLI::App& app, ParseAgain parse_again) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App* command = app.add_subcommand(
       "serve", "Serves a model over HTTP: OpenAI and text-embeddings-inference clients");
   flags->gateway.AddTo(*command);
   flags->engine.AddTo(*command);
   command->footer(
+      "SIGHUP reads the file of --config, the API keys, tokenizer files and prompts again; an "
+      "error "
+      "keeps\nall of them as they were.\n\n"
       "Examples:\n"
       "  bouquet serve models/all-MiniLM-L6-v2\n"
+      "  bouquet serve models/all-MiniLM-L6-v2 --config bouquet.toml\n"
       "  bouquet serve models/all-MiniLM-L6-v2 --host 0.0.0.0 --port 80 --api-key-file keys.txt\n"
       "  curl -s localhost:8080/v1/embeddings -H 'content-type: application/json' \\\n"
       "    -d '{\"input\": \"hello\", \"model\": "
       "\"all-MiniLM-L6-v2\"}'");
-  return [flags] { return RunServe(*flags); };
+  return [flags, parse_again = std::move(parse_again)] { return RunServe(*flags, parse_again); };
 }
 
 }  // namespace bouquet::cli

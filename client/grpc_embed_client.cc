@@ -4,11 +4,9 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
 #include <cstring>
 #include <iterator>
-#include <mutex>
-#include <unordered_set>
+#include <memory>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
@@ -16,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/calls_under_way.h"
 #include "base/json.h"
 #include "proto/tulip/v1/inference.grpc.pb.h"
 
@@ -28,7 +27,7 @@ namespace v1 = ::tulip::v1;
 constexpr const char* kEncodeMethod = "/tulip.v1.Inference/Encode";
 
 /// A request under way, shared by the coroutine that waits and by gRPC.
-struct Call {
+struct Call : std::enable_shared_from_this<Call> {
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer response;
@@ -119,11 +118,10 @@ class GrpcEmbedClient final : public EmbedClient {
     stub_ = std::make_unique<grpc::GenericStub>(channel_);
   }
   ~GrpcEmbedClient() override {
-    std::unique_lock lock(mutex_);
-    for (const std::shared_ptr<Call>& call : calls_) {
+    for (const std::shared_ptr<Call>& call : calls_.List()) {
       call->context.TryCancel();
     }
-    none_left_.wait(lock, [this] { return calls_.empty(); });
+    calls_.WaitUntilNone();
   }
   GrpcEmbedClient(const GrpcEmbedClient&) = delete;
   GrpcEmbedClient& operator=(const GrpcEmbedClient&) = delete;
@@ -185,21 +183,16 @@ class GrpcEmbedClient final : public EmbedClient {
 
  private:
   void Start(const std::shared_ptr<Call>& call) {
-    {
-      const std::lock_guard lock(mutex_);
-      calls_.insert(call);
-    }
+    calls_.Add(call);
     stub_->UnaryCall(&call->context, kEncodeMethod, grpc::StubOptions(), &call->request,
-                     &call->response, [this, call](grpc::Status status) {
+                     &call->response, [this, call = call.get()](grpc::Status status) {
                        call->received = SystemClock().Now();
                        call->status = std::move(status);
-                       asio::post(executor_, [call] {
+                       asio::post(executor_, [call = call->shared_from_this()] {
                          call->ended = true;
                          call->waiting->cancel();
                        });
-                       const std::lock_guard lock(mutex_);
-                       calls_.erase(call);
-                       none_left_.notify_all();
+                       calls_.End(call);
                      });
   }
 
@@ -207,9 +200,7 @@ class GrpcEmbedClient final : public EmbedClient {
   const ClientOptions options_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<grpc::GenericStub> stub_;
-  std::mutex mutex_;
-  std::condition_variable none_left_;
-  std::unordered_set<std::shared_ptr<Call>> calls_;  // until gRPC is done with them
+  CallsUnderWay<Call> calls_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 namespace bouquet::ivy {
@@ -74,6 +75,30 @@ Status Validate(const Config& config) {
                            "protect-metrics");
   }
   return Status();
+}
+
+Status NeedsNoRestart(std::initializer_list<std::pair<std::string_view, bool>> unchanged) {
+  std::string changed;
+  for (const auto& [flag, is_unchanged] : unchanged) {
+    if (!is_unchanged) {
+      changed += fmt::format("{}{}", changed.empty() ? "" : ", ", flag);
+    }
+  }
+  return changed.empty() ? Status() : FailedPrecondition("needs a restart: " + changed);
+}
+
+Status CheckReload(const Config& running, const Config& next) {
+  const auto is_open = [](const Config& config) {
+    return config.api_key_file.empty() && config.api_keys.empty();
+  };
+  return NeedsNoRestart({
+      {"--host", running.host == next.host},
+      {"--port", running.port == next.port},
+      {"--http-threads", running.http_threads == next.http_threads},
+      {"--cors-allow-origin", running.cors_allow_origins == next.cors_allow_origins},
+      {"--protect-metrics", running.protect_metrics == next.protect_metrics},
+      {"keys where there were none, or none where there were", is_open(running) == is_open(next)},
+  });
 }
 
 }  // namespace bouquet::ivy

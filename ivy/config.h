@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -55,5 +58,12 @@ struct Config {
 /// Error: kInvalidArgument naming the first flag that is out of its bounds, or the two that cannot
 /// go together.
 Status Validate(const Config& config);
+
+/// For flags that a running server cannot take over: each with whether it is as it was. Error:
+/// kFailedPrecondition naming those that are not.
+Status NeedsNoRestart(std::initializer_list<std::pair<std::string_view, bool>> unchanged);
+
+/// May a running gateway go over to `next`? Error: of NeedsNoRestart.
+Status CheckReload(const Config& running, const Config& next);
 
 }  // namespace bouquet::ivy

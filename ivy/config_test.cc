@@ -39,5 +39,19 @@ TEST(ConfigTest, RefusesCombinationsThatCannotWork) {
   ExpectRefused({.protect_metrics = true}, "protect-metrics");
 }
 
+TEST(ConfigTest, TakesOverLimitsWithoutARestart) {
+  EXPECT_TRUE(CheckReload({}, {.max_body_bytes = 1 << 21, .max_inputs_per_request = 7}).ok());
+  EXPECT_TRUE(CheckReload({.api_key_file = "a"}, {.api_key_file = "b"}).ok());
+}
+
+TEST(ConfigTest, NamesEveryFlagThatNeedsARestart) {
+  const Status status = CheckReload({}, {.host = "0.0.0.0", .port = 1, .http_threads = 2});
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("--host, --port, --http-threads"));
+  EXPECT_FALSE(CheckReload({}, {.cors_allow_origins = {"*"}}).ok());
+  EXPECT_FALSE(CheckReload({.api_keys = "a"}, {.api_keys = "a", .protect_metrics = true}).ok());
+  EXPECT_THAT(CheckReload({.api_keys = "a"}, {}).message(), HasSubstr("keys"));
+}
+
 }  // namespace
 }  // namespace bouquet::ivy

@@ -8,6 +8,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/snapshot.h"
 #include "ivy/api/openai.h"
 #include "ivy/api/openapi.h"
 #include "ivy/api/tei.h"
@@ -26,21 +27,27 @@ using api::EndpointKind;
 using api::Method;
 using boost::asio::awaitable;
 
-http::ServerOptions ServerOptionsOf(const Config& config) {
+http::ServerLimits ServerLimitsOf(const Config& config) {
   using std::chrono::milliseconds;
+  http::ServerLimits limits;
+  limits.max_body_bytes = config.max_body_bytes;
+  limits.max_header_bytes = config.max_header_bytes;
+  limits.max_connections = config.max_connections;
+  limits.max_concurrent_requests = config.max_concurrent_requests;
+  limits.max_buffered_bytes = config.max_buffered_bytes;
+  limits.read_timeout = milliseconds(config.read_timeout_ms);
+  limits.write_timeout = milliseconds(config.write_timeout_ms);
+  limits.idle_timeout = milliseconds(config.idle_timeout_ms);
+  return limits;
+}
+
+http::ServerOptions ServerOptionsOf(const Config& config) {
   http::ServerOptions options;
   options.host = config.host;
   options.port = static_cast<uint16_t>(config.port);
   options.num_threads = config.http_threads;
-  options.max_body_bytes = config.max_body_bytes;
-  options.max_header_bytes = config.max_header_bytes;
-  options.max_connections = config.max_connections;
-  options.max_concurrent_requests = config.max_concurrent_requests;
-  options.max_buffered_bytes = config.max_buffered_bytes;
-  options.read_timeout = milliseconds(config.read_timeout_ms);
-  options.write_timeout = milliseconds(config.write_timeout_ms);
-  options.idle_timeout = milliseconds(config.idle_timeout_ms);
   options.cors_origins = config.cors_allow_origins;
+  options.limits = ServerLimitsOf(config);
   return options;
 }
 
@@ -70,11 +77,15 @@ class Gateway::Impl {
         info_(models_, config_),
         models_handler_(models_, std::time(nullptr)),
         embed_(models_, config_, metrics),
-        server_(ServerOptionsOf(config_), Routes(), keys_, metrics) {}
+        server_(ServerOptionsOf(*config_.Current()), Routes(), keys_, metrics) {}
 
-  const Config& config() const { return config_; }
+  std::shared_ptr<const Config> config() const { return config_.Current(); }
+  void Reload(Config config, std::vector<std::string> keys) {
+    server_.SetLimits(ServerLimitsOf(config));
+    keys_.Replace(std::move(keys));
+    config_.Replace(std::move(config));
+  }
   const ModelTable& models() const { return models_; }
-  http::ApiKeys& keys() { return keys_; }
   HealthHandler& health() { return health_; }
   http::Server& server() { return server_; }
 
@@ -103,7 +114,7 @@ class Gateway::Impl {
     return [this, &dialect](http::Request& request) { return embed_.Handle(dialect, request); };
   }
 
-  const Config config_;
+  Snapshot<Config> config_;
   const ModelTable models_;
   http::ApiKeys keys_;
   Metrics& metrics_;
@@ -134,7 +145,7 @@ std::vector<Gateway::Impl::Line> Gateway::Impl::Lines() {
     return response;
   });
   const EndpointKind metrics_kind =
-      config_.protect_metrics ? EndpointKind::kCatalog : EndpointKind::kDocument;
+      config()->protect_metrics ? EndpointKind::kCatalog : EndpointKind::kDocument;
   const api::EmbedDialect& openai = api::kOpenAiEmbeddings;
   const api::EmbedDialect& tei = api::kTeiEmbed;
   constexpr Method kGet = Method::kGet;
@@ -196,7 +207,7 @@ http::RouteTable Gateway::Impl::Routes() {
       table.Add({forced, Embed(*line.under_tei)}, label);
     }
   }
-  openapi_ = api::RenderOpenApi(endpoints, config_.version, keys_.required());
+  openapi_ = api::RenderOpenApi(endpoints, config()->version, keys_.required());
   return table;
 }
 
@@ -229,21 +240,26 @@ void Gateway::SetReady(std::string_view model, EngineFacts facts) {
   (*entry)->SetReady(std::move(facts));
 }
 
-Status Gateway::ReloadApiKeys() {
-  if (impl_->config().api_key_file.empty()) {
-    return Status();
-  }
-  ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(impl_->config()));
-  impl_->keys().Replace(std::move(keys));
+Status Gateway::Reload(Config config) {
+  RETURN_IF_ERROR(Validate(config));
+  RETURN_IF_ERROR(CheckReload(*impl_->config(), config));
+  ASSIGN_OR_RETURN(std::vector<std::string> keys, ReadKeys(config));
+  impl_->Reload(std::move(config), std::move(keys));
   return Status();
 }
 
+void Gateway::Replace(ServedModel served) {
+  const Result<ModelEntry*> entry = impl_->models().Find(served.name);
+  CHECK(entry.ok());
+  (*entry)->Replace(std::move(served));
+}
+
 bool Gateway::Drain() {
-  const Config& config = impl_->config();
+  const std::shared_ptr<const Config> config = impl_->config();
   impl_->health().BeginDrain();
-  impl_->WaitForStop(std::chrono::milliseconds(config.drain_delay_ms));
+  impl_->WaitForStop(std::chrono::milliseconds(config->drain_delay_ms));
   impl_->server().RefuseNewRequests();
-  return impl_->server().WaitUntilIdle(std::chrono::milliseconds(config.drain_timeout_ms));
+  return impl_->server().WaitUntilIdle(std::chrono::milliseconds(config->drain_timeout_ms));
 }
 
 void Gateway::Stop() {

@@ -18,6 +18,7 @@ namespace bouquet::ivy {
 ///   Create   checks the config, registers every metric
 ///   Start    listens at once: live, not ready
 ///   SetReady once per model, when its engine is loaded and warm
+///   Reload, Replace   at any time: other limits, keys, tokenizer files, prompts
 ///   Drain    not ready → refuses new requests → waits for those under way
 ///   Stop     closes everything
 ///
@@ -44,8 +45,13 @@ class Gateway {
   /// The model takes requests from now on. Once per model; its name must be served (CHECK).
   void SetReady(std::string_view model, EngineFacts facts);
 
-  /// Reads the file of keys again (SIGHUP). On an error the old keys stay.
-  Status ReloadApiKeys();
+  /// Goes over to another config and reads the keys again; requests under way keep what they began
+  /// with. On an error everything stays as it was. Error: of Create; kFailedPrecondition naming
+  /// flags that need a restart.
+  Status Reload(Config config);
+  /// Goes over to another tokenizer, other prompts or another encoder for a model. Its name must be
+  /// served (CHECK).
+  void Replace(ServedModel served);
 
   /// Turns not ready, waits --drain-delay-ms, refuses new requests, waits up to
   /// --drain-timeout-ms for those under way. False when some were left.

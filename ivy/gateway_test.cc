@@ -472,12 +472,57 @@ TEST_F(GatewayTest, ReadsItsKeysAgainWhenTold) {
   EXPECT_EQ(Ask(port_, Get("/metrics")).status, 200);
   EXPECT_EQ(Ask(port_, Get("/openapi.json")).status, 200);
   std::ofstream(path) << "two\n";
-  ASSERT_TRUE(gateway_->ReloadApiKeys().ok());
+  ASSERT_TRUE(gateway_->Reload({.port = 0, .api_key_file = path}).ok());
   EXPECT_EQ(Embeddings(body, "Authorization: Bearer one\r\n").status, 401);
   EXPECT_EQ(Embeddings(body, "Authorization: Bearer two\r\n").status, 200);
   std::ofstream(path) << "\n";
-  EXPECT_FALSE(gateway_->ReloadApiKeys().ok());
+  EXPECT_FALSE(gateway_->Reload({.port = 0, .api_key_file = path}).ok());
   EXPECT_EQ(Embeddings(body, "Authorization: Bearer two\r\n").status, 200);
+  EXPECT_FALSE(gateway_->Reload({.port = 0}).ok());  // open from now on? not by accident
+  EXPECT_EQ(Embeddings(body).status, 401);
+}
+
+TEST_F(GatewayTest, GoesOverToOtherLimits) {
+  Start({.max_body_bytes = 4096});
+  const std::string long_body = R"({"input":")" + std::string(5000, 'a') + R"("})";
+  const std::string two_inputs = R"({"input":["a","b"]})";
+  EXPECT_EQ(Embeddings(long_body).status, 413);
+  EXPECT_EQ(Embeddings(two_inputs).status, 200);
+  ASSERT_TRUE(
+      gateway_->Reload({.port = 0, .max_body_bytes = 8192, .max_inputs_per_request = 1}).ok());
+  EXPECT_EQ(Embeddings(long_body).status, 200);
+  EXPECT_EQ(Embeddings(two_inputs).status, 413);
+  EXPECT_THAT(Ask(port_, Get("/info")).body, HasSubstr(R"("max_body_bytes":8192)"));
+}
+
+TEST_F(GatewayTest, KeepsItsSettingsWhenNewOnesAreBad) {
+  Start({.max_inputs_per_request = 1});
+  const Status bad = gateway_->Reload({.port = 0, .max_inputs_per_request = 0});
+  EXPECT_EQ(bad.field(), "max-inputs-per-request");
+  const Status fixed = gateway_->Reload({.port = 0, .http_threads = 3});
+  EXPECT_EQ(fixed.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(fixed.message(), HasSubstr("needs a restart: --http-threads"));
+  EXPECT_EQ(Embeddings(R"({"input":["a","b"]})").status, 413);
+}
+
+TEST_F(GatewayTest, LetsARequestEndWithWhatItBeganWith) {
+  Start({.http_threads = 2});
+  encoder_.Hold();
+  RawClient running(port_);
+  running.Send(Post("/v1/embeddings", R"({"input":"a"})"));
+  ASSERT_TRUE(Eventually([&] { return encoder_.num_waiting() == 1; }));
+  FakeEncoder other(kWidth);
+  ServedModel next = FakeModel(other, kWidth);
+  next.folder.prompts.by_name = {{"question", "question: "}};
+  gateway_->Replace(std::move(next));
+  EXPECT_EQ(Embed(R"({"inputs":"a","prompt_name":"question"})").status, 200);
+  EXPECT_EQ(other.last_request().prompt, "question: ");
+  EXPECT_EQ(Embed(R"({"inputs":"a","prompt_name":"query"})").status, 422);
+  encoder_.Release();
+  const std::optional<RawResponse> response = running.Read();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 200);
+  gateway_->Stop();
 }
 
 TEST_F(GatewayTest, ProtectsMetricsWhenAsked) {

@@ -25,11 +25,11 @@ class TinyTokenizer {
     }
   }
 
-  const text::TextPipeline* pipeline() const { return pipeline_.get(); }
+  const std::shared_ptr<const text::TextPipeline>& pipeline() const { return pipeline_; }
 
  private:
   TemporaryFolder folder_;
-  std::unique_ptr<text::TextPipeline> pipeline_;
+  std::shared_ptr<const text::TextPipeline> pipeline_;
 };
 
 }  // namespace bouquet::testing

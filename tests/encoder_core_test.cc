@@ -40,13 +40,12 @@ class EncoderCoreTest : public ::testing::Test {
                                    metrics_, clock_);
     ASSERT_TRUE(core.ok()) << core.status().ToString();
     core_ = std::move(core).value();
-    stage_ = std::make_unique<TokenizeStage>(TextSource{nullptr, "a fake", false},
-                                             TokenizeOptions{.num_threads = 1}, metrics_, "fake",
+    stage_ = std::make_unique<TokenizeStage>(TokenizeOptions{.num_threads = 1}, metrics_, "fake",
                                              clock_);
     std::vector<std::unique_ptr<Replica>> replicas;
     replicas.push_back(std::make_unique<InProcessReplica>(*core_));
     pool_ = std::move(ReplicaPool::Create(std::move(replicas), "fake", metrics_).value());
-    encoder_ = std::make_unique<Encoder>(EncoderOptions{}, *stage_, *pool_);
+    encoder_ = Encoder::Create({}, {nullptr, "a fake", false}, *stage_, *pool_).value();
   }
 
   static EncodeRequest RandomRequest(std::mt19937& random) {
@@ -80,7 +79,7 @@ class EncoderCoreTest : public ::testing::Test {
   std::unique_ptr<tulip::Core> core_;
   std::unique_ptr<TokenizeStage> stage_;
   std::unique_ptr<ReplicaPool> pool_;
-  std::unique_ptr<Encoder> encoder_;
+  std::shared_ptr<Encoder> encoder_;
 };
 
 TEST_F(EncoderCoreTest, AnswersManyRequestsFromTwoThreadsWithTheirOwnRows) {

@@ -91,7 +91,60 @@ def embed(result):
             + f"\n{row['lines']} lines, {row['tokens']} tokens. " + source_line(result))
 
 
-ITEMS = {"engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed}
+def grpc_hop(result):
+    def where(row):
+        return row["transport"].replace("tcp", "TCP loopback").replace("unix", "unix socket")
+
+    def line(row):
+        return [row["cell"], row["under_way"], where(row), f"{row['grpc_us']:.0f}", f"{row['in_process_us']:.0f}",
+                f"{row['echo_us']:.0f}", f"**{row['ratio']:.2f}**",
+                f"{row['quartiles'][0]:.2f} to {row['quartiles'][1]:.2f}"]
+
+    rows = result["grpc_hop"]["rows"]
+    lone = [line(row)[:1] + line(row)[2:] for row in rows if row["pause_us"]]
+    many = [line(row) for row in rows if not row["pause_us"]]
+    ways = ["over gRPC", "in process", "bare echo", "hop / echo", "quartiles"]
+    return ("A lone chunk, p50 in microseconds:\n\n" + table(["sequences x tokens", "over", *ways], lone)
+            + "\nOne after the other without pause: with 1 under way p50, with more wall time over chunks:\n\n"
+            + table(["sequences x tokens", "under way", "over", *ways], many)
+            + f"\n{result['grpc_hop']['rounds']} rounds, medians. " + source_line(result))
+
+
+def ivy_stages(result):
+    facts = result["ivy_stages"]
+    rows = [[stage["stage"], f"{stage['p50_us']:.1f}"] for stage in facts["stages"]]
+    rows += [["**send to last byte**", f"**{facts['total_us']:.1f}**"],
+             ["a bare HTTP echo, same client", f"{facts['echo_us']:.1f}"]]
+    alone = ", ".join(f"{name} {us:.2f}" for name, us in facts["alone_us"].items())
+    return (table(["stage", "p50 us"], rows) + f"\nWhat is a pure function, by itself and warm, in us: {alone}.\n"
+            + f"{facts['requests']} requests. " + source_line(result))
+
+
+def null_rates(result):
+    rows = [[row["form"], row["inputs"], row["connections"], f"{row['per_s']:.0f}", f"{row['cpu_us']:.0f}",
+             f"{row['per_core_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['p99_ms']:.2f}"] for row in result["null_rates"]]
+    return (table(["form", "texts a request", "connections", "requests a second", "CPU us each", "a second of CPU",
+                   "p50 ms", "p99 ms"], rows) + "\n" + source_line(result))
+
+
+def overload(result):
+    facts = result["overload"]
+
+    def recovery(row):
+        return "not within the run" if row["recovery_s"] is None else f"{row['recovery_s']:.2f} s"
+
+    rows = [[row["form"], f"{row['capacity_per_s']:.0f}/s", f"**{row['goodput_share']:.2f}**", row["refused"],
+             f"{100 * row['with_retry_after'] / max(row['refused'], 1):.0f} %", row["other_failures"],
+             f"{row['refused_p50_ms']:.2f} / {row['refused_p99_ms']:.2f}", f"{row['send_lag_p99_ms']:.2f}",
+             f"{row['accepted_p99_ms']:.0f}", recovery(row)] for row in facts["rows"]]
+    return (table(["form", "capacity", "goodput / capacity", "429", "with Retry-After", "other failures",
+                   "429: p50 / p99 ms", "generator's lag, p99 ms", "accepted: p99 ms", "recovered after"], rows)
+            + f"\nInputs of {facts['tokens']} tokens, --max-queue-ms {1000 * facts['max_queue_s']}, "
+              f"{len(facts['rows'][0]['rounds'])} rounds. " + source_line(result))
+
+
+ITEMS = {"engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed, "grpc_hop": grpc_hop,
+         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
 
 
 def render(text, results):

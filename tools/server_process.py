@@ -62,11 +62,18 @@ class ServerProcess:
         if code != 0 and kind is None:
             raise ServerError(f"{self._name} ended with exit code {code}")
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def resident_mb(self):
         for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1e3
         raise ServerError(f"{self._name} has ended")
+
+    def send_signal(self, number):
+        self._process.send_signal(number)
 
     def stop(self):
         """Its exit code after SIGTERM."""

@@ -11,7 +11,7 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-void AppendHistogram(const Histogram& histogram, JsonText& json) {
+void AppendHistogram(const Histogram& histogram, JsonWriter& json) {
   json.BeginObject().Field("min_ns", histogram.min().count());
   json.Field("max_ns", histogram.max().count()).Field("sum_ns", histogram.sum().count());
   json.Key("buckets").BeginArray();

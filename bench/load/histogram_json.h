@@ -1,14 +1,14 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "bench/load/histogram.h"
-#include "bench/load/json_text.h"
 
 namespace bouquet::bench {
 
 /// {"min_ns", "max_ns", "sum_ns", "buckets": [[middle in ns, count], …]}. Nothing is lost.
-void AppendHistogram(const Histogram& histogram, JsonText& json);
+void AppendHistogram(const Histogram& histogram, JsonWriter& json);
 
 /// Error: kInvalidArgument.
 Result<Histogram> ReadHistogram(const JsonObject& object,

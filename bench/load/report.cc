@@ -10,8 +10,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "bench/load/histogram_json.h"
-#include "bench/load/json_text.h"
 
 namespace bouquet::bench {
 namespace {
@@ -22,7 +22,7 @@ double Milliseconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-void WriteMachine(const MachineFacts& machine, JsonText& json) {
+void WriteMachine(const MachineFacts& machine, JsonWriter& json) {
   json.BeginObject().Field("cpu", machine.cpu).Field("cores", machine.cores);
   json.Key("flags").BeginArray();
   for (const std::string& flag : machine.flags) {
@@ -32,7 +32,7 @@ void WriteMachine(const MachineFacts& machine, JsonText& json) {
   json.Field("load_average", machine.load_average).Field("kernel", machine.kernel).EndObject();
 }
 
-void WriteClock(const ClockFacts& clock, JsonText& json) {
+void WriteClock(const ClockFacts& clock, JsonWriter& json) {
   json.BeginObject().Field("source", clock.source).Field("resolution_ns", clock.resolution_ns);
   json.Field("read_ns", clock.read_ns).Key("cpu_mhz");
   if (clock.cpu_mhz > 0) {
@@ -43,13 +43,13 @@ void WriteClock(const ClockFacts& clock, JsonText& json) {
   json.EndObject();
 }
 
-void WriteServer(const Report& report, JsonText& json) {
+void WriteServer(const Report& report, JsonWriter& json) {
   json.BeginObject().Field("url", report.url).Field("protocol", report.protocol);
   json.Field("model", report.server.model).Field("version", report.server.version).Key("info");
   json.Raw(report.server.info.empty() ? "null" : report.server.info).EndObject();
 }
 
-void WriteCheck(const std::optional<CheckOutcome>& check, JsonText& json) {
+void WriteCheck(const std::optional<CheckOutcome>& check, JsonWriter& json) {
   if (!check) {
     json.Null();
     return;
@@ -59,7 +59,7 @@ void WriteCheck(const std::optional<CheckOutcome>& check, JsonText& json) {
   json.Field("tolerance", check->tolerance).Field("passed", check->passed()).EndObject();
 }
 
-void WriteLatency(const Histogram& latency, JsonText& json) {
+void WriteLatency(const Histogram& latency, JsonWriter& json) {
   json.BeginObject();
   json.Field("min", Milliseconds(latency.min())).Field("mean", Milliseconds(latency.mean()));
   for (const auto& [name, percent] :
@@ -71,7 +71,7 @@ void WriteLatency(const Histogram& latency, JsonText& json) {
   json.Field("max", Milliseconds(latency.max())).EndObject();
 }
 
-void WriteFailures(const RowSummary& row, JsonText& json) {
+void WriteFailures(const RowSummary& row, JsonWriter& json) {
   json.Key("failed").BeginObject();
   for (const auto& [name, outcome] : row.failed) {
     json.Key(name).BeginObject().Field("count", outcome.count);
@@ -82,7 +82,7 @@ void WriteFailures(const RowSummary& row, JsonText& json) {
   json.EndObject();
 }
 
-void WriteMetrics(const RowSummary& row, JsonText& json) {
+void WriteMetrics(const RowSummary& row, JsonWriter& json) {
   json.Key("metrics").BeginObject();
   for (const Metric& metric : row.metrics) {
     json.Key(metric.name).BeginObject().Field("median", metric.spread.median);
@@ -96,7 +96,7 @@ void WriteMetrics(const RowSummary& row, JsonText& json) {
   json.EndObject();
 }
 
-void WriteWindows(const RowSummary& row, JsonText& json) {
+void WriteWindows(const RowSummary& row, JsonWriter& json) {
   json.Key("windows").BeginArray();
   for (const WindowSummary& window : row.windows) {
     json.BeginObject().Field("ok", window.ok).Field("failed", window.failed);
@@ -105,7 +105,7 @@ void WriteWindows(const RowSummary& row, JsonText& json) {
   json.EndArray();
 }
 
-void WriteRow(const RowSummary& row, JsonText& json) {
+void WriteRow(const RowSummary& row, JsonWriter& json) {
   const RowPlan& plan = row.plan;
   json.BeginObject().Field("name", plan.name).Field("complete", row.complete);
   json.Field("batch", plan.batch).Field("tokens", plan.tokens).Field("processes", plan.processes);
@@ -184,7 +184,7 @@ bool Report::complete() const {
 }
 
 std::string WriteJson(const Report& report) {
-  JsonText json;
+  JsonWriter json;
   json.BeginObject().Field("format", kFormat).Field("suite", report.suite);
   json.Field("date", report.date).Field("version", report.version).Field("commit", report.commit);
   json.Field("command", report.command).Field("complete", report.complete());

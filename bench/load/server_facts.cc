@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "bench/load/client_session.h"
-#include "bench/load/json_text.h"
 
 namespace bouquet::bench {
 namespace {
@@ -29,7 +29,7 @@ asio::awaitable<Result<std::string>> FetchPages(Clients& clients) {
     co_return info.status();
   }
   Result<std::string> models = co_await clients[0]->Fetch("/v1/models");
-  JsonText json;
+  JsonWriter json;
   json.BeginObject().Field("info", TextOf(info)).Field("models", TextOf(models)).EndObject();
   co_return std::move(json).Take();
 }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "bench/load/histogram_json.h"
-#include "bench/load/json_text.h"
 
 namespace bouquet::bench {
 namespace {
@@ -123,7 +123,7 @@ void Tally::Merge(const Tally& other) {
 }
 
 std::string WriteTally(const Tally& tally) {
-  JsonText json;
+  JsonWriter json;
   json.BeginObject().Key("latency");
   AppendHistogram(tally.latency, json);
   json.Key("lag");

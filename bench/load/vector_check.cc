@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/json_writer.h"
 #include "bench/load/client_session.h"
-#include "bench/load/json_text.h"
 
 namespace bouquet::bench {
 namespace {
@@ -49,7 +49,7 @@ asio::awaitable<Result<std::string>> Compare(Clients& clients,
       worst_index = i;
     }
   }
-  JsonText json;
+  JsonWriter json;
   json.BeginObject().Field("worst", worst).Field("worst_index", worst_index).EndObject();
   co_return std::move(json).Take();
 }

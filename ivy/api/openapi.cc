@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "ivy/api/json_writer.h"
+#include "base/json_writer.h"
 
 namespace bouquet::ivy::api {
 namespace {

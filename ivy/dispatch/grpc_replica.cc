@@ -59,11 +59,17 @@ struct GrpcReplica::Call final : public Resumption {
   std::atomic<bool> ended = false;  // from then on status and response may be read
 };
 
-GrpcReplica::GrpcReplica(GrpcReplicaOptions options, Admit admit, const Clock& clock)
+GrpcReplica::GrpcReplica(GrpcReplicaOptions options, Admit admit, Metrics& metrics,
+                         const Clock& clock)
     : options_(std::move(options)),
       admit_(std::move(admit)),
       clock_(clock),
       connection_(std::make_unique<Connection>(options_.address)),
+      ready_(metrics.AddGauge("bouquet_replica_ready", "1: the inference server gets work",
+                              {{"replica", options_.address}})),
+      queued_tokens_(metrics.AddGauge("bouquet_replica_queued_tokens",
+                                      "Tokens that wait or are computed there, as far as is known",
+                                      {{"replica", options_.address}})),
       ledger_(options_.address, options_.probe) {
   probing_ = std::thread([this] { ProbeRegularly(); });
 }
@@ -80,8 +86,7 @@ GrpcReplica::~GrpcReplica() {
     ledger_.Retire();
   }
   CancelCalls();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return calls_.empty(); });
+  calls_.WaitUntilNone();
 }
 
 std::optional<ReplicaDescription> GrpcReplica::Describe() const {
@@ -104,6 +109,12 @@ boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
   }
   if (!chunk.request_id.empty()) {
     call->context.AddMetadata("x-request-id", chunk.request_id);
+  }
+  if (!chunk.trace.parent.empty()) {
+    call->context.AddMetadata("traceparent", chunk.trace.parent);
+    if (!chunk.trace.state.empty()) {
+      call->context.AddMetadata("tracestate", chunk.trace.state);
+    }
   }
   CO_RETURN_IF_ERROR(Start(call, chunk.deadline));
   {
@@ -129,16 +140,17 @@ Status GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& dea
     RETURN_IF_ERROR(ledger_.CheckAdmitted());
     call->request.set_identity(std::string(ledger_.identity()));
     call->within_limits = ledger_.Admits(call->longest_input);
-    calls_.insert(call);
     ledger_.NoteSent(call->num_tokens);
+    PublishLoad();
   }
+  calls_.Add(call);
   connection_->stub->async()->Encode(&call->context, &call->request, &call->response,
-                                     [this, call](grpc::Status status) {
+                                     [this, call = call.get()](grpc::Status status) {
                                        call->status = std::move(status);
                                        NoteAnswer(*call);
                                        call->ended.store(true, std::memory_order_release);
                                        call->Resume();
-                                       Forget(call);  // from here on this may be gone
+                                       calls_.End(call);  // from here on this may be gone
                                      });
   return {};
 }
@@ -150,12 +162,13 @@ void GrpcReplica::NoteAnswer(const Call& call) {
     queued_tokens = static_cast<int64_t>(call.response.queued_tokens());
   }
   ledger_.NoteEnded(call.num_tokens, queued_tokens);
+  PublishLoad();
 }
 
-void GrpcReplica::Forget(const std::shared_ptr<Call>& call) {
-  const std::lock_guard lock(mutex_);
-  calls_.erase(call);
-  changed_.notify_all();
+void GrpcReplica::PublishLoad() {
+  const ReplicaLoad load = ledger_.Load();
+  ready_.Set(load.ready ? 1 : 0);
+  queued_tokens_.Set(static_cast<double>(load.queued_tokens));
 }
 
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
@@ -163,6 +176,7 @@ Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
   const std::lock_guard lock(mutex_);
   Status error =
       ledger_.NoteError({std::move(read.status), read.from_server, cancelled, call.within_limits});
+  PublishLoad();
   if (ledger_.probe_now()) {
     changed_.notify_all();
   }
@@ -176,6 +190,7 @@ void GrpcReplica::ProbeRegularly() {
   while (!stopping_) {
     ledger_.BeginProbe();
     lock.unlock();
+    calls_.DropEnded();
     Learn(Probe());
     lock.lock();
     changed_.wait_for(lock, ledger_.UntilNextProbe(jitter(random)),
@@ -222,6 +237,7 @@ void GrpcReplica::Learn(ReplicaLedger::ProbeAnswer answer) {
   {
     const std::lock_guard lock(mutex_);
     calls_are_lost = ledger_.NoteProbe(std::move(answer), std::move(verdict));
+    PublishLoad();
   }
   if (calls_are_lost) {
     CancelCalls();
@@ -229,12 +245,7 @@ void GrpcReplica::Learn(ReplicaLedger::ProbeAnswer answer) {
 }
 
 void GrpcReplica::CancelCalls() {
-  std::vector<std::shared_ptr<Call>> calls;
-  {
-    const std::lock_guard lock(mutex_);
-    calls.assign(calls_.begin(), calls_.end());
-  }
-  for (const std::shared_ptr<Call>& call : calls) {
+  for (const std::shared_ptr<Call>& call : calls_.List()) {
     call->context.TryCancel();
   }
 }

@@ -10,9 +10,10 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_set>
 
+#include "base/calls_under_way.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/status.h"
 #include "ivy/dispatch/probe_schedule.h"
 #include "ivy/dispatch/replica.h"
@@ -36,7 +37,7 @@ class GrpcReplica final : public Replica {
   /// `admit` is asked, on the probing thread, each time the replica has been found anew; a replica
   /// that it refuses gets no work. Everything given must outlive this.
   using Admit = std::function<Status(const ReplicaDescription&)>;
-  GrpcReplica(GrpcReplicaOptions options, Admit admit, const Clock& clock);
+  GrpcReplica(GrpcReplicaOptions options, Admit admit, Metrics& metrics, const Clock& clock);
   /// Ends what is under way with kUnavailable.
   ~GrpcReplica() override;
   GrpcReplica(const GrpcReplica&) = delete;
@@ -58,7 +59,7 @@ class GrpcReplica final : public Replica {
 
   Status Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
-  void Forget(const std::shared_ptr<Call>& call);
+  void PublishLoad();  // `mutex_` is held
   Status ErrorOf(const Call& call, bool cancelled);
 
   const GrpcReplicaOptions options_;
@@ -66,10 +67,13 @@ class GrpcReplica final : public Replica {
   const Clock& clock_;
   const std::unique_ptr<Connection> connection_;
 
+  Gauge& ready_;
+  Gauge& queued_tokens_;
+  CallsUnderWay<Call> calls_;
+
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   ReplicaLedger ledger_;
-  std::unordered_set<std::shared_ptr<Call>> calls_;  // until gRPC is done with them
   bool stopping_ = false;
   std::thread probing_;
 };

@@ -14,9 +14,24 @@
 
 namespace bouquet::ivy {
 
-Encoder::Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool,
-                 const Timers& timers)
-    : tokenize_stage_(tokenize_stage), pool_(pool), timers_(timers) {
+Result<std::shared_ptr<Encoder>> Encoder::Create(const EncoderOptions& options, TextSource source,
+                                                 TokenizeStage& tokenize_stage, ReplicaPool& pool,
+                                                 const Timers& timers) {
+  const int32_t admitted = pool.Describe().max_input_tokens;
+  if (options.max_input_tokens > admitted) {
+    return InvalidArgument(
+        fmt::format("--max-input-tokens must be at most what the inference server admits: {}, it "
+                    "admits {}",
+                    options.max_input_tokens, admitted),
+        "max-input-tokens");
+  }
+  return std::shared_ptr<Encoder>(
+      new Encoder(options, std::move(source), tokenize_stage, pool, timers));
+}
+
+Encoder::Encoder(const EncoderOptions& options, TextSource source, TokenizeStage& tokenize_stage,
+                 ReplicaPool& pool, const Timers& timers)
+    : source_(std::move(source)), tokenize_stage_(tokenize_stage), pool_(pool), timers_(timers) {
   const ReplicaDescription& replica = pool.Describe();
   limits_.vocabulary_rows =
       options.vocabulary_rows > 0 ? options.vocabulary_rows : replica.vocabulary_rows;
@@ -37,7 +52,8 @@ boost::asio::awaitable<Result<EncodedRows>> Encoder::Encode(EncodeRequest reques
   if (!request.cancelled.stop_possible()) {
     request.cancelled = std::stop_source();  // a chunk that fails cancels the others
   }
-  CO_ASSIGN_OR_RETURN(TokenizedInputs inputs, co_await tokenize_stage_.Run(request, limits_));
+  CO_ASSIGN_OR_RETURN(TokenizedInputs inputs,
+                      co_await tokenize_stage_.Run(request, source_, limits_));
   Gatherer gatherer(inputs.sequences, inputs.tokenize_us);
   const std::vector<ChunkRange> ranges = SplitByTokens(gatherer.token_counts(), chunk_tokens_);
   ChunkSender sender(pool_, request, std::move(inputs.sequences), tokenize_stage_.clock(), timers_);

@@ -24,21 +24,29 @@ struct EncoderOptions {
 };
 
 /// Text → rows without HTTP: tokenize, split into chunks, dispatch, gather in input order. Handlers
-/// call this, and so does `bouquet embed`. Thread: any executor; an Encode holds no thread while it
-/// waits. The executor must live until stage and replicas have stopped.
+/// call this, and so does `bouquet embed`. It never changes: another tokenizer or other limits are
+/// another encoder over the same stage and pool. Thread: any executor; an Encode holds no thread
+/// while it waits. The executor must live until stage and replicas have stopped.
 class Encoder {
  public:
-  /// All references must outlive the encoder.
-  Encoder(const EncoderOptions& options, TokenizeStage& tokenize_stage, ReplicaPool& pool,
-          const Timers& timers = kAsioTimers);
+  /// Stage, pool and timers must outlive the encoder. Error: kInvalidArgument for a
+  /// max_input_tokens over what the replicas admit.
+  static Result<std::shared_ptr<Encoder>> Create(const EncoderOptions& options, TextSource source,
+                                                 TokenizeStage& tokenize_stage, ReplicaPool& pool,
+                                                 const Timers& timers = kAsioTimers);
 
-  /// Error: kInvalidArgument with the input's path (empty, over-long, id out of range, invalid
-  /// UTF-8), kUnimplemented (text, where the model takes ids only), kOutOfRange,
-  /// kResourceExhausted (queue full), kDeadlineExceeded, kCancelled, kUnavailable. It cancels
-  /// whatever of the request is under way. Items that fail alone are in `statuses`.
+  /// The encoder must live until this returns. Error: kInvalidArgument with the input's path
+  /// (empty, over-long, id out of range, invalid UTF-8), kUnimplemented (text, where the model
+  /// takes ids only), kOutOfRange, kResourceExhausted (queue full), kDeadlineExceeded, kCancelled,
+  /// kUnavailable. It cancels whatever of the request is under way. Items that fail alone are in
+  /// `statuses`.
   boost::asio::awaitable<Result<EncodedRows>> Encode(EncodeRequest request);
 
  private:
+  Encoder(const EncoderOptions& options, TextSource source, TokenizeStage& tokenize_stage,
+          ReplicaPool& pool, const Timers& timers);
+
+  const TextSource source_;
   TokenizeLimits limits_;
   int64_t chunk_tokens_;
   TokenizeStage& tokenize_stage_;

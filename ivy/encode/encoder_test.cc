@@ -27,15 +27,14 @@ using testing::RunCoroutine;
 class EncoderTest : public ::testing::Test {
  protected:
   EncoderTest() {
-    stage_ = std::make_unique<TokenizeStage>(TextSource{tokenizer_.pipeline(), "", false},
-                                             TokenizeOptions{.num_threads = 1}, metrics_, "tiny",
+    stage_ = std::make_unique<TokenizeStage>(TokenizeOptions{.num_threads = 1}, metrics_, "tiny",
                                              clock_);
     auto replica = std::make_unique<FakeReplica>();
     replica_ = replica.get();
     std::vector<std::unique_ptr<Replica>> replicas;
     replicas.push_back(std::move(replica));
     pool_ = std::move(ReplicaPool::Create(std::move(replicas), "tiny", metrics_).value());
-    encoder_ = std::make_unique<Encoder>(EncoderOptions{}, *stage_, *pool_);
+    encoder_ = Encoder::Create({}, {tokenizer_.pipeline(), "", false}, *stage_, *pool_).value();
   }
 
   static EncodeRequest RequestOf(std::vector<EncodeInput> inputs) {
@@ -82,8 +81,16 @@ class EncoderTest : public ::testing::Test {
   std::unique_ptr<TokenizeStage> stage_;
   FakeReplica* replica_ = nullptr;
   std::unique_ptr<ReplicaPool> pool_;
-  std::unique_ptr<Encoder> encoder_;
+  std::shared_ptr<Encoder> encoder_;
 };
+
+TEST_F(EncoderTest, RefusesALimitThatTheReplicasDoNotAdmit) {
+  const int32_t admitted = pool_->Describe().max_input_tokens;
+  EXPECT_TRUE(Encoder::Create({.max_input_tokens = admitted}, {}, *stage_, *pool_).ok());
+  const auto refused = Encoder::Create({.max_input_tokens = admitted + 1}, {}, *stage_, *pool_);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.status().field(), "max-input-tokens");
+}
 
 TEST_F(EncoderTest, AnswersTextsAndIdsInInputOrder) {
   auto rows = Encode(RequestOf({"rose ivy", std::vector<int32_t>{9, 8}}));
@@ -204,11 +211,14 @@ TEST_F(EncoderTest, EndsARequestWhoseClientHangsUp) {
   EXPECT_LE(replica_->num_chunks(), 3);
 }
 
-TEST_F(EncoderTest, SendsTheRequestIdAlong) {
+TEST_F(EncoderTest, SendsRequestIdAndTraceAlong) {
   EncodeRequest request = RequestOf({"rose"});
   request.request_id = "abc";
+  request.trace = {"parent", "state"};
   EXPECT_TRUE(Encode(std::move(request)).ok());
   EXPECT_EQ(replica_->last_request_id(), "abc");
+  EXPECT_EQ(replica_->last_trace().parent, "parent");
+  EXPECT_EQ(replica_->last_trace().state, "state");
 }
 
 TEST_F(EncoderTest, ServesTheNextRequestAfterEachError) {

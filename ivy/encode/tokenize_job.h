@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -25,8 +26,8 @@ struct TokenizeLimits {
 
 /// How a model's texts are read.
 struct TextSource {
-  const text::TextPipeline* pipeline = nullptr;  // null: the model takes token ids only
-  std::string no_text_reason;                    // then said to those who send text
+  std::shared_ptr<const text::TextPipeline> pipeline;  // null: the model takes token ids only
+  std::string no_text_reason;                          // then said to those who send text
   bool exclude_prompt_from_pooling = false;
 };
 

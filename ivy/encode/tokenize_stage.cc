@@ -24,10 +24,9 @@ text::EncodeScratch& ThreadScratch() {
 
 }  // namespace
 
-TokenizeStage::TokenizeStage(TextSource source, const TokenizeOptions& options, Metrics& metrics,
+TokenizeStage::TokenizeStage(const TokenizeOptions& options, Metrics& metrics,
                              const std::string& model, const Clock& clock)
-    : source_(std::move(source)),
-      options_(options),
+    : options_(options),
       clock_(clock),
       waiting_requests_(metrics.AddGauge("bouquet_tokenize_waiting_requests",
                                          "Requests handed to the text workers and not done",
@@ -55,9 +54,10 @@ TokenizeStage::~TokenizeStage() {
 }
 
 boost::asio::awaitable<Result<TokenizedInputs>> TokenizeStage::Run(EncodeRequest& request,
+                                                                   const TextSource& source,
                                                                    const TokenizeLimits& limits) {
   const TimePoint start = clock_.Now();
-  auto job = std::make_shared<TokenizeJob>(request, limits, source_, clock_, options_.slice_bytes);
+  auto job = std::make_shared<TokenizeJob>(request, limits, source, clock_, options_.slice_bytes);
   CO_RETURN_IF_ERROR(job->CheckInputs());
   if (RunsInline(request)) {
     for (size_t slice = 0; job->ClaimSlice(slice);) {

@@ -35,22 +35,23 @@ struct TokenizedInputs {
 
 /// Texts and ids of a request → token sequences, checked. Short ones inline on the caller's
 /// executor, longer ones by the text workers, which take slices of requests in turn, interactive
-/// ones first. Thread: any.
+/// ones first, whatever tokenizer each of them needs. Thread: any.
 class TokenizeStage {
  public:
-  /// `source.pipeline`, `metrics` and `clock` must outlive the stage.
-  TokenizeStage(TextSource source, const TokenizeOptions& options, Metrics& metrics,
-                const std::string& model, const Clock& clock);
+  /// `metrics` and `clock` must outlive the stage.
+  TokenizeStage(const TokenizeOptions& options, Metrics& metrics, const std::string& model,
+                const Clock& clock);
   /// Finishes what waits. Executors whose coroutines wait here must live until then.
   ~TokenizeStage();
   TokenizeStage(const TokenizeStage&) = delete;
   TokenizeStage& operator=(const TokenizeStage&) = delete;
 
-  /// `request` must live until this returns; ids are moved out of it. Error: kInvalidArgument with
-  /// the input's path (empty, over-long, id out of range, invalid UTF-8), kOutOfRange (over an
-  /// operator's limit), kUnimplemented (text not served), kResourceExhausted (too many requests
-  /// wait), kCancelled, kDeadlineExceeded.
+  /// `request` and `source` must live until this returns; ids are moved out of the request. Error:
+  /// kInvalidArgument with the input's path (empty, over-long, id out of range, invalid UTF-8),
+  /// kOutOfRange (over an operator's limit), kUnimplemented (text not served), kResourceExhausted
+  /// (too many requests wait), kCancelled, kDeadlineExceeded.
   boost::asio::awaitable<Result<TokenizedInputs>> Run(EncodeRequest& request,
+                                                      const TextSource& source,
                                                       const TokenizeLimits& limits);
 
   const Clock& clock() const { return clock_; }
@@ -62,7 +63,6 @@ class TokenizeStage {
   void Work();
   void Count(const Status& status, const EncodeRequest& request);
 
-  const TextSource source_;
   const TokenizeOptions options_;
   const Clock& clock_;
   Gauge& waiting_requests_;

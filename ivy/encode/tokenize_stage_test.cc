@@ -36,8 +36,7 @@ class TokenizeStageTest : public ::testing::Test {
   }
 
   void Make(const TokenizeOptions& options) {
-    stage_ = std::make_unique<TokenizeStage>(TextSource{tokenizer_.pipeline(), "", false}, options,
-                                             metrics_, "tiny", clock_);
+    stage_ = std::make_unique<TokenizeStage>(options, metrics_, "tiny", clock_);
   }
 
   static EncodeRequest RequestOf(std::vector<EncodeInput> inputs) {
@@ -47,11 +46,12 @@ class TokenizeStageTest : public ::testing::Test {
   }
 
   Result<TokenizedInputs> Run(EncodeRequest request) {
-    return RunCoroutine(stage_->Run(request, limits_));
+    return RunCoroutine(stage_->Run(request, source_, limits_));
   }
   Status ErrorOf(EncodeRequest request) { return Run(std::move(request)).status(); }
 
   testing::TinyTokenizer tokenizer_;
+  TextSource source_{tokenizer_.pipeline(), "", false};
   testing::FakeClock clock_;
   Metrics metrics_;
   TokenizeLimits limits_;
@@ -160,9 +160,7 @@ TEST_F(TokenizeStageTest, LimitsTheTokensOfARequest) {
 }
 
 TEST_F(TokenizeStageTest, RefusesTextWithTheReasonWhenTheModelTakesIdsOnly) {
-  stage_ =
-      std::make_unique<TokenizeStage>(TextSource{nullptr, "byte-level BPE is not served", false},
-                                      TokenizeOptions{}, metrics_, "ids", clock_);
+  source_ = {nullptr, "byte-level BPE is not served", false};
   EXPECT_TRUE(Run(RequestOf({std::vector<int32_t>{1, 2}})).ok());
   const Status status = ErrorOf(RequestOf({std::vector<int32_t>{1, 2}, "rose"}));
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
@@ -219,7 +217,7 @@ TEST_F(TokenizeStageTest, ServesManyRequestsOfBothClassesAtOnce) {
     requests[i].inputs.assign(20, EncodeInput(i % 2 == 0 ? "tulip rose" : "ivy"));
     requests[i].traffic_class =
         i % 3 == 0 ? model::TrafficClass::kInteractive : model::TrafficClass::kBulk;
-    testing::StartCoroutine(context, stage_->Run(requests[i], limits_), results[i]);
+    testing::StartCoroutine(context, stage_->Run(requests[i], source_, limits_), results[i]);
   }
   context.run();
   for (size_t i = 0; i < kRequests; ++i) {
@@ -236,7 +234,7 @@ TEST_F(TokenizeStageTest, SaysFullWhenTooManyRequestsWait) {
   std::vector<std::optional<Result<TokenizedInputs>>> results(kRequests);
   for (size_t i = 0; i < kRequests; ++i) {
     requests[i].inputs.assign(2000, EncodeInput("tulip rose ivy"));
-    testing::StartCoroutine(context, stage_->Run(requests[i], limits_), results[i]);
+    testing::StartCoroutine(context, stage_->Run(requests[i], source_, limits_), results[i]);
   }
   context.run();
   int full = 0;

@@ -116,21 +116,23 @@ void AppendFields(const EncodedRows& rows, const RequestTimings& timings, int64_
 
 }  // namespace
 
-EmbedHandler::EmbedHandler(const ModelTable& models, const Config& config, Metrics& metrics)
-    : models_(models), config_(config), parse_options_(ParseOptionsOf(config)) {
+EmbedHandler::EmbedHandler(const ModelTable& models, const Snapshot<Config>& config,
+                           Metrics& metrics)
+    : models_(models), config_(config) {
   for (const std::unique_ptr<ModelEntry>& entry : models.entries()) {
-    metrics_[entry.get()] = std::make_unique<EmbedMetrics>(metrics, entry->served().name);
+    metrics_[entry.get()] = std::make_unique<EmbedMetrics>(metrics, entry->name());
   }
 }
 
 std::variant<EmbedHandler::Prepared, api::Error> EmbedHandler::Prepare(
     const api::EmbedDialect& dialect, http::Request& request) const {
-  auto service = ReadServiceFields(request, std::chrono::milliseconds(config_.request_timeout_ms));
+  const std::shared_ptr<const Config> config = config_.Current();
+  auto service = ReadServiceFields(request, std::chrono::milliseconds(config->request_timeout_ms));
   if (auto* error = std::get_if<api::Error>(&service)) {
     return std::move(*error);
   }
   const ServiceFields& fields = std::get<ServiceFields>(service);
-  api::ParseResult parsed = dialect.parse(request.body, parse_options_);
+  api::ParseResult parsed = dialect.parse(request.body, ParseOptionsOf(*config));
   if (auto* error = std::get_if<api::Error>(&parsed)) {
     return std::move(*error);
   }
@@ -147,8 +149,8 @@ std::variant<EmbedHandler::Prepared, api::Error> EmbedHandler::Prepare(
   }
   prepared.encoding = body.encoding;
   prepared.allow_partial = dialect.has_item_errors && (body.allow_partial || fields.allow_partial);
-  Result<EncodeRequest> encode =
-      ResolveRequest(std::move(body), prepared.model->served().folder, config_);
+  prepared.served = prepared.model->served();
+  Result<EncodeRequest> encode = ResolveRequest(std::move(body), prepared.served->folder, *config);
   if (!encode.ok()) {
     return api::ErrorFrom(encode.status());
   }
@@ -157,6 +159,7 @@ std::variant<EmbedHandler::Prepared, api::Error> EmbedHandler::Prepare(
   prepared.encode.deadline = Deadline::After(request.received, fields.timeout);
   prepared.encode.cancelled = request.cancelled;
   prepared.encode.request_id = request.request_id;
+  prepared.encode.trace = fields.trace;
   prepared.num_inputs = prepared.encode.inputs.size();
   prepared.num_characters = CountCharacters(prepared.encode.inputs);
   std::string().swap(request.body);  // a large body is not kept while its rows are computed
@@ -173,7 +176,7 @@ http::Response EmbedHandler::Render(const api::EmbedDialect& dialect, const http
   http::Response response;
   const TimePoint begin = SystemClock().Now();
   dialect.render({.rows = rows,
-                  .model = model.served().name,
+                  .model = model.name(),
                   .encoding = prepared.encoding,
                   .request_id = request.request_id},
                  response.body);
@@ -205,7 +208,7 @@ boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDial
   RequestTimings timings;
   timings.parse_us = MicrosecondsBetween(request.received, SystemClock().Now());
 
-  Result<EncodedRows> rows = co_await prepared.model->served().encode(std::move(prepared.encode));
+  Result<EncodedRows> rows = co_await prepared.served->encode(std::move(prepared.encode));
   if (!rows.ok()) {
     co_return fail(api::ErrorFrom(rows.status()));
   }

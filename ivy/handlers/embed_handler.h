@@ -6,6 +6,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/snapshot.h"
 #include "ivy/api/embed_dialect.h"
 #include "ivy/config.h"
 #include "ivy/handlers/embed_metrics.h"
@@ -19,7 +20,7 @@ namespace bouquet::ivy {
 class EmbedHandler {
  public:
   /// All must outlive the handler.
-  EmbedHandler(const ModelTable& models, const Config& config, Metrics& metrics);
+  EmbedHandler(const ModelTable& models, const Snapshot<Config>& config, Metrics& metrics);
 
   boost::asio::awaitable<http::Response> Handle(const api::EmbedDialect& dialect,
                                                 http::Request& request) const;
@@ -28,6 +29,7 @@ class EmbedHandler {
   /// What is known of a request before it is encoded.
   struct Prepared {
     const ModelEntry* model = nullptr;
+    std::shared_ptr<const ServedModel> served;  // until the answer has been given
     EncodeRequest encode;
     api::VectorEncoding encoding = api::VectorEncoding::kFloat;
     bool allow_partial = false;
@@ -42,8 +44,7 @@ class EmbedHandler {
                         RequestTimings timings) const;
 
   const ModelTable& models_;
-  const Config& config_;
-  const api::ParseOptions parse_options_;
+  const Snapshot<Config>& config_;
   std::map<const ModelEntry*, std::unique_ptr<EmbedMetrics>> metrics_;
 };
 

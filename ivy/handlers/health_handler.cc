@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "ivy/api/json_writer.h"
+#include "base/json_writer.h"
 
 namespace bouquet::ivy {
 
@@ -16,7 +16,7 @@ Readiness HealthHandler::Check() const {
   for (const auto& entry : models_.entries()) {
     Readiness readiness = entry->Check();
     if (!readiness.ready) {
-      readiness.reason = entry->served().name + ": " + readiness.reason;
+      readiness.reason = entry->name() + ": " + readiness.reason;
       return readiness;
     }
     all.replicas += readiness.replicas;
@@ -38,7 +38,7 @@ http::Response HealthHandler::Ready(const http::Request& request) const {
     http::Response response =
         http::ErrorResponse({api::ErrorKind::kUnavailable, "not ready: " + readiness.reason, ""},
                             api::Dialect::kOpenAi, request.request_id);
-    api::JsonWriter json;
+    JsonWriter json;
     json.BeginObject().Field("status", "not_ready").Field("reason", readiness.reason);
     json.Field("error", "not ready: " + readiness.reason).Field("error_type", "Unhealthy");
     json.EndObject();

@@ -1,17 +1,17 @@
 #include "ivy/handlers/info_handler.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include "ivy/api/json_writer.h"
+#include "base/json_writer.h"
 #include "ivy/handlers/resolve_request.h"
 
 namespace bouquet::ivy {
 namespace {
 
-using api::JsonWriter;
 using model::PoolingMode;
 
 std::string_view PoolingName(PoolingMode mode) {
@@ -50,14 +50,14 @@ std::string_view OverLengthName(OverLengthPolicy policy) {
 
 /// The fields that text-embeddings-inference has.
 void WriteTeiFields(const ModelEntry& entry, const Config& config, JsonWriter& json) {
-  const ServedModel& served = entry.served();
+  const std::shared_ptr<const ServedModel> served = entry.served();
   const EngineFacts facts = entry.loaded() ? entry.facts() : EngineFacts();
-  json.Field("model_id", served.name).Key("model_sha").Null().Field("model_dtype", facts.dtype);
-  json.Field("served_model_name", served.name);
+  json.Field("model_id", entry.name()).Key("model_sha").Null().Field("model_dtype", facts.dtype);
+  json.Field("served_model_name", entry.name());
   json.Key("model_type").BeginObject().Key("embedding").BeginObject();
-  json.Field("pooling", PoolingOf(served.folder.pipeline)).EndObject().EndObject();
+  json.Field("pooling", PoolingOf(served->folder.pipeline)).EndObject().EndObject();
   json.Field("max_concurrent_requests", config.max_concurrent_requests);
-  json.Field("max_input_length", MaxInputTokens(served.folder, config));
+  json.Field("max_input_length", MaxInputTokens(served->folder, config));
   json.Field("max_batch_tokens", facts.step_tokens);
   json.Field("max_batch_requests", facts.max_batch_sequences);
   json.Field("max_client_batch_size", config.max_inputs_per_request);
@@ -67,10 +67,10 @@ void WriteTeiFields(const ModelEntry& entry, const Config& config, JsonWriter& j
 }
 
 void WriteModel(const ModelEntry& entry, const Config& config, JsonWriter& json) {
-  const ServedModel& served = entry.served();
-  const model::ModelFolder& folder = served.folder;
-  json.BeginObject().Field("id", served.name).Key("aliases").BeginArray();
-  for (const std::string& alias : served.aliases) {
+  const std::shared_ptr<const ServedModel> served = entry.served();
+  const model::ModelFolder& folder = served->folder;
+  json.BeginObject().Field("id", entry.name()).Key("aliases").BeginArray();
+  for (const std::string& alias : entry.aliases()) {
     json.Value(alias);
   }
   json.EndArray().Field("identity", folder.identity);
@@ -116,15 +116,16 @@ void WriteLimits(const Config& config, JsonWriter& json) {
 }  // namespace
 
 http::Response InfoHandler::Show() const {
+  const std::shared_ptr<const Config> config = config_.Current();
   JsonWriter json;
   json.BeginObject();
-  WriteTeiFields(*models_.entries().front(), config_, json);
+  WriteTeiFields(*models_.entries().front(), *config, json);
   json.Key("bouquet").BeginObject().Key("models").BeginArray();
   for (const auto& entry : models_.entries()) {
-    WriteModel(*entry, config_, json);
+    WriteModel(*entry, *config, json);
   }
   json.EndArray().Key("limits");
-  WriteLimits(config_, json);
+  WriteLimits(*config, json);
   json.EndObject().EndObject();
   http::Response response;
   response.body = std::move(json).Take();

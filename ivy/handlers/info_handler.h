@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/snapshot.h"
 #include "ivy/config.h"
 #include "ivy/handlers/served_model.h"
 #include "ivy/http/message.h"
@@ -10,13 +11,14 @@ namespace bouquet::ivy {
 /// the limits in force. Thread: any.
 class InfoHandler {
  public:
-  InfoHandler(const ModelTable& models, const Config& config) : models_(models), config_(config) {}
+  InfoHandler(const ModelTable& models, const Snapshot<Config>& config)
+      : models_(models), config_(config) {}
 
   http::Response Show() const;
 
  private:
   const ModelTable& models_;
-  const Config& config_;
+  const Snapshot<Config>& config_;
 };
 
 }  // namespace bouquet::ivy

@@ -5,13 +5,13 @@
 #include <string_view>
 #include <utility>
 
-#include "ivy/api/json_writer.h"
+#include "base/json_writer.h"
 #include "ivy/http/route_table.h"
 
 namespace bouquet::ivy {
 namespace {
 
-void WriteModel(std::string_view id, int64_t created, api::JsonWriter& json) {
+void WriteModel(std::string_view id, int64_t created, JsonWriter& json) {
   json.BeginObject().Field("id", id).Field("object", "model").Field("created", created);
   json.Field("owned_by", "bouquet").EndObject();
 }
@@ -19,11 +19,11 @@ void WriteModel(std::string_view id, int64_t created, api::JsonWriter& json) {
 }  // namespace
 
 http::Response ModelsHandler::List() const {
-  api::JsonWriter json;
+  JsonWriter json;
   json.BeginObject().Field("object", "list").Key("data").BeginArray();
   for (const auto& entry : models_.entries()) {
-    WriteModel(entry->served().name, created_, json);
-    for (const std::string& alias : entry->served().aliases) {
+    WriteModel(entry->name(), created_, json);
+    for (const std::string& alias : entry->aliases()) {
       WriteModel(alias, created_, json);
     }
   }
@@ -40,7 +40,7 @@ http::Response ModelsHandler::One(const http::Request& request) const {
     return http::ErrorResponse(api::ErrorFrom(found.status()), api::Dialect::kOpenAi,
                                request.request_id);
   }
-  api::JsonWriter json;
+  JsonWriter json;
   WriteModel(*id, created_, json);
   http::Response response;
   response.body = std::move(json).Take();

@@ -11,6 +11,11 @@
 
 namespace bouquet::ivy {
 
+void ModelEntry::Replace(ServedModel served) {
+  CHECK(served.name == name_ && served.aliases == aliases_);
+  served_.Replace(std::move(served));
+}
+
 void ModelEntry::SetLoading(std::string progress) {
   const std::lock_guard lock(mutex_);
   loading_ = std::move(progress);
@@ -32,7 +37,8 @@ Readiness ModelEntry::Check() const {
     const std::lock_guard lock(mutex_);
     return {false, loading_};
   }
-  return served_.progress ? served_.progress() : Readiness{true, {}};
+  const std::shared_ptr<const ServedModel> model = served();
+  return model->progress ? model->progress() : Readiness{true, {}};
 }
 
 Result<ModelTable> ModelTable::From(std::vector<ServedModel> models) {
@@ -62,12 +68,11 @@ Result<ModelEntry*> ModelTable::Find(std::string_view name) const {
   }
   std::vector<std::string_view> names;
   for (const std::unique_ptr<ModelEntry>& entry : entries_) {
-    const ServedModel& served = entry->served();
-    if (served.name == name ||
-        std::find(served.aliases.begin(), served.aliases.end(), name) != served.aliases.end()) {
+    const std::vector<std::string>& aliases = entry->aliases();
+    if (entry->name() == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) {
       return entry.get();
     }
-    names.push_back(served.name);
+    names.push_back(entry->name());
   }
   return NotFound(fmt::format("the model is not served: \"{}\"; served: {}",
                               api::Shorten(name, 200), fmt::join(names, ", ")),

@@ -11,6 +11,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include "base/snapshot.h"
 #include "base/status.h"
 #include "ivy/encode/encode_request.h"
 #include "model/model_folder.h"
@@ -38,8 +39,8 @@ struct EngineFacts {
   std::string numerics;  // fingerprint: dtype, kernels, version
 };
 
-/// A model as the gateway offers it. All but the folder may be wired before the model is loaded:
-/// nothing of it is called until the gateway is told that it is ready.
+/// A model as the gateway offers it: how its requests are read, and who answers them. `encode` and
+/// `progress` are not called before the gateway has been told that the model is ready.
 struct ServedModel {
   std::string name;
   std::vector<std::string> aliases;
@@ -52,9 +53,15 @@ struct ServedModel {
 /// A served model and what is learned about it. Thread: any.
 class ModelEntry {
  public:
-  explicit ModelEntry(ServedModel served) : served_(std::move(served)) {}
+  explicit ModelEntry(ServedModel served)
+      : name_(served.name), aliases_(served.aliases), served_(std::move(served)) {}
 
-  const ServedModel& served() const { return served_; }
+  const std::string& name() const { return name_; }
+  const std::vector<std::string>& aliases() const { return aliases_; }
+  /// As it is now. A request keeps what it began with.
+  std::shared_ptr<const ServedModel> served() const { return served_.Current(); }
+  /// For requests that begin from now on. Name and aliases stay (CHECK).
+  void Replace(ServedModel served);
   /// Shown by health checks until the model is ready: "reading weights, 40 %".
   void SetLoading(std::string progress);
   /// Once.
@@ -65,7 +72,9 @@ class ModelEntry {
   Readiness Check() const;
 
  private:
-  const ServedModel served_;
+  const std::string name_;
+  const std::vector<std::string> aliases_;
+  Snapshot<ServedModel> served_;
   EngineFacts facts_;  // written before loaded_ turns true, read only after
   std::atomic<bool> loaded_ = false;
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 #include <utility>
 
 #include "ivy/http/message.h"
@@ -79,21 +80,10 @@ Result<std::vector<std::string>> ApiKeys::ParseList(std::string_view list) {
   return keys;
 }
 
-void ApiKeys::Replace(std::vector<std::string> keys) {
-  auto list = std::make_shared<const List>(std::move(keys));
-  const std::lock_guard lock(mutex_);
-  keys_ = std::move(list);
-}
-
-std::shared_ptr<const ApiKeys::List> ApiKeys::Current() const {
-  const std::lock_guard lock(mutex_);
-  return keys_;
-}
-
-bool ApiKeys::required() const { return !Current()->empty(); }
+bool ApiKeys::required() const { return !keys_.Current()->empty(); }
 
 bool ApiKeys::Accepts(std::string_view authorization) const {
-  const std::shared_ptr<const List> keys = Current();
+  const std::shared_ptr<const List> keys = keys_.Current();
   if (keys->empty()) {
     return true;
   }

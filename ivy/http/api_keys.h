@@ -1,11 +1,11 @@
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/snapshot.h"
 #include "base/status.h"
 
 namespace bouquet::ivy::http {
@@ -14,7 +14,7 @@ namespace bouquet::ivy::http {
 class ApiKeys {
  public:
   ApiKeys() = default;  // no keys: everything is open
-  explicit ApiKeys(std::vector<std::string> keys) { Replace(std::move(keys)); }
+  explicit ApiKeys(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   /// One key a line; blank lines and lines that begin with '#' are skipped. Error: kNotFound when
   /// `path` cannot be read; kInvalidArgument when it holds no key, or one with characters that no
@@ -24,7 +24,7 @@ class ApiKeys {
   static Result<std::vector<std::string>> ParseList(std::string_view list);
 
   /// Takes effect for requests that are checked from now on.
-  void Replace(std::vector<std::string> keys);
+  void Replace(std::vector<std::string> keys) { keys_.Replace(std::move(keys)); }
 
   bool required() const;
   /// `authorization` is the header's value. The time taken does not tell how much of a key was
@@ -33,11 +33,7 @@ class ApiKeys {
 
  private:
   using List = std::vector<std::string>;
-  std::shared_ptr<const List> Current() const;
-
-  // Shared, because a check under way may outlive the list it began with.
-  mutable std::mutex mutex_;
-  std::shared_ptr<const List> keys_ = std::make_shared<const List>();
+  Snapshot<List> keys_{List()};
 };
 
 }  // namespace bouquet::ivy::http

@@ -152,6 +152,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;
   HangUpWatch watch_{socket_, buffer_};
 
+  std::shared_ptr<const ServerLimits> limits_ = state_.limits.Current();  // of this exchange
   TimePoint wait_until_ = TimePoint::max();
   bool expired_ = false;
 
@@ -219,10 +220,10 @@ awaitable<void> Connection::Serve() {
 awaitable<void> Connection::Refuse() {
   state_.metrics.CountRefusedConnection();
   keep_alive_ = false;
-  fault_ = api::Error{ErrorKind::kUnavailable,
-                      fmt::format("too many connections: limit {} (--max-connections)",
-                                  state_.options.max_connections),
-                      ""};
+  fault_ = api::Error{
+      ErrorKind::kUnavailable,
+      fmt::format("too many connections: limit {} (--max-connections)", limits_->max_connections),
+      ""};
   FillRequest();
   const Response response = ErrorResponse(*fault_, api::Dialect::kOpenAi, request_.request_id);
   WriteHead(response);
@@ -235,7 +236,8 @@ awaitable<bool> Connection::AwaitFirstByte() {
   if (buffer_.size() > 0) {
     co_return true;
   }
-  WaitAtMost(state_.options.idle_timeout);
+  limits_ = state_.limits.Current();
+  WaitAtMost(limits_->idle_timeout);
   const auto [error, num_bytes] =
       co_await socket_.async_read_some(buffer_.prepare(kReadBytes), kUseAwaitable);
   StopWaiting();
@@ -244,8 +246,9 @@ awaitable<bool> Connection::AwaitFirstByte() {
 }
 
 void Connection::BeginExchange() {
+  limits_ = state_.limits.Current();
   parser_.emplace();
-  parser_->header_limit(static_cast<uint32_t>(state_.options.max_header_bytes));
+  parser_->header_limit(static_cast<uint32_t>(limits_->max_header_bytes));
   // The parser would give up before the header can be looked at, so the limit is kept here: see
   // TakeHeader and ParseBuffered.
   parser_->body_limit(boost::none);
@@ -257,7 +260,7 @@ void Connection::BeginExchange() {
   admitted_ = true;
   keep_alive_ = false;
   began_ = SystemClock().Now();
-  WaitAtMost(state_.options.read_timeout);
+  WaitAtMost(limits_->read_timeout);
 }
 
 awaitable<Connection::ReadOutcome> Connection::ReadRequest() {
@@ -279,11 +282,10 @@ awaitable<Connection::ReadOutcome> Connection::ReadRequest() {
         buffer_.prepare(in_body ? kBodyReadBytes : kReadBytes), kUseAwaitable);
     buffer_.commit(num_bytes);
     if (expired_) {
-      co_return Fault(
-          ErrorKind::kReadTimeout,
-          fmt::format("the {} was not complete in time: limit {} ms "
-                      "(--read-timeout-ms)",
-                      in_body ? "body" : "header", state_.options.read_timeout.count()));
+      co_return Fault(ErrorKind::kReadTimeout,
+                      fmt::format("the {} was not complete in time: limit {} ms "
+                                  "(--read-timeout-ms)",
+                                  in_body ? "body" : "header", limits_->read_timeout.count()));
     }
     if (error) {
       co_return ReadOutcome::kClosed;
@@ -307,7 +309,7 @@ std::optional<Connection::ReadOutcome> Connection::ParseBuffered() {
       parser_->eager(true);  // from here on, as much of the body as there is
     }
     const auto body_bytes = static_cast<int64_t>(parser_->get().body().size());
-    if (body_bytes > state_.options.max_body_bytes) {
+    if (body_bytes > limits_->max_body_bytes) {
       return BodyTooLarge("it is longer");
     }
     if (parser_->is_done()) {
@@ -331,7 +333,7 @@ std::optional<Connection::ReadOutcome> Connection::TakeHeader() {
   const auto& message = parser_->get();
   match_ = state_.routes.Find(View(message.method_string()), PathOf(View(message.target())));
   const boost::optional<uint64_t> length = parser_->content_length();
-  if (length && *length > static_cast<uint64_t>(state_.options.max_body_bytes)) {
+  if (length && *length > static_cast<uint64_t>(limits_->max_body_bytes)) {
     return BodyTooLarge(fmt::format("{} bytes", *length));
   }
   if (length && !ReserveBody(static_cast<int64_t>(*length))) {
@@ -352,14 +354,14 @@ std::optional<Connection::ReadOutcome> Connection::TakeHeader() {
 Connection::ReadOutcome Connection::BodyTooLarge(std::string_view given) {
   return Fault(ErrorKind::kTooLarge,
                fmt::format("body is too large: {}, limit {} (--max-body-bytes)", given,
-                           state_.options.max_body_bytes));
+                           limits_->max_body_bytes));
 }
 
 Connection::ReadOutcome Connection::TooManyHeldBytes() {
   return Fault(ErrorKind::kOverCapacity,
                fmt::format("too many bytes of large bodies are held: limit {} "
                            "(--max-buffered-bytes)",
-                           state_.options.max_buffered_bytes));
+                           limits_->max_buffered_bytes));
 }
 
 Connection::ReadOutcome Connection::Fault(ErrorKind kind, std::string message) {
@@ -372,7 +374,7 @@ Connection::ReadOutcome Connection::ParserFault(error_code error) {
     return Fault(ErrorKind::kHeaderTooLarge,
                  fmt::format("request line and headers are too long: limit {} bytes "
                              "(--max-header-bytes)",
-                             state_.options.max_header_bytes));
+                             limits_->max_header_bytes));
   }
   return Fault(ErrorKind::kMalformedRequest,
                fmt::format("the request is not valid HTTP/1.1: {}", error.message()));
@@ -460,11 +462,11 @@ awaitable<Response> Connection::Answer() {
     co_return response;
   }
   const CountedSlot slot(state_.data_requests);
-  if (slot.number() > state_.options.max_concurrent_requests) {
+  if (slot.number() > limits_->max_concurrent_requests) {
     co_return ErrorResponse(
         {ErrorKind::kOverCapacity,
          fmt::format("too many requests in progress: limit {} (--max-concurrent-requests)",
-                     state_.options.max_concurrent_requests),
+                     limits_->max_concurrent_requests),
          ""},
         endpoint.dialect, request_.request_id);
   }
@@ -508,9 +510,9 @@ awaitable<bool> Connection::Write(const Response& response) {
   const bool head_only =
       parser_ && parser_->is_header_done() && parser_->get().method() == beast_http::verb::head;
   const std::string_view body = head_only ? std::string_view() : response.body;
-  const auto seconds = std::chrono::seconds(static_cast<int64_t>(body.size()) /
-                                            state_.options.slowest_bytes_per_second);
-  WaitAtMost(state_.options.write_timeout + seconds);
+  const auto seconds =
+      std::chrono::seconds(static_cast<int64_t>(body.size()) / limits_->slowest_bytes_per_second);
+  WaitAtMost(limits_->write_timeout + seconds);
   const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_), asio::buffer(body)};
   const auto [error, num_bytes] = co_await asio::async_write(socket_, parts, kUseAwaitable);
   StopWaiting();
@@ -538,7 +540,7 @@ bool Connection::ReserveBody(int64_t bytes) {
     return true;
   }
   const int64_t more = bytes - held_bytes_;
-  if ((state_.body_bytes += more) > state_.options.max_buffered_bytes) {
+  if ((state_.body_bytes += more) > limits_->max_buffered_bytes) {
     state_.body_bytes -= more;
     return false;
   }

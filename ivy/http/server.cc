@@ -46,18 +46,17 @@ std::string HttpDate(std::time_t now) {
 }
 
 /// A few looks per shortest timeout.
-std::chrono::milliseconds SweepPeriod(const ServerOptions& options) {
-  const auto shortest =
-      std::min({options.read_timeout, options.write_timeout, options.idle_timeout});
+std::chrono::milliseconds SweepPeriod(const ServerLimits& limits) {
+  const auto shortest = std::min({limits.read_timeout, limits.write_timeout, limits.idle_timeout});
   return std::clamp(shortest / 8, std::chrono::milliseconds(5), std::chrono::milliseconds(250));
 }
 
-awaitable<void> SweepRegularly(Worker& worker, std::chrono::milliseconds period) {
+awaitable<void> SweepRegularly(Worker& worker, const ServerState& state) {
   asio::steady_timer timer(worker.loop);
   for (;;) {
     worker.date = HttpDate(std::time(nullptr));
     SweepConnections(worker, SystemClock().Now());
-    timer.expires_after(period);
+    timer.expires_after(SweepPeriod(*state.limits.Current()));
     co_await timer.async_wait(kUseAwaitable);
   }
 }
@@ -138,8 +137,7 @@ Status Server::Impl::Start() {
   }
   for (const std::unique_ptr<Worker>& worker : workers_) {
     worker->date = HttpDate(std::time(nullptr));
-    asio::co_spawn(worker->loop, SweepRegularly(*worker, SweepPeriod(state_.options)),
-                   asio::detached);
+    asio::co_spawn(worker->loop, SweepRegularly(*worker, state_), asio::detached);
   }
   asio::co_spawn(workers_.front()->loop, Accept(), asio::detached);
   for (const std::unique_ptr<Worker>& worker : workers_) {
@@ -161,12 +159,13 @@ awaitable<void> Server::Impl::Accept() {
       continue;
     }
     const int64_t open = state_.connections;
-    if (open >= state_.options.max_connections + kMaxRefusals) {
+    const int64_t max_connections = state_.limits.Current()->max_connections;
+    if (open >= max_connections + kMaxRefusals) {
       state_.metrics.CountRefusedConnection();
       continue;
     }
     ++state_.connections;
-    if (open < state_.options.max_connections) {
+    if (open < max_connections) {
       state_.metrics.CountConnection();
       asio::co_spawn(worker.loop, ServeConnection(std::move(socket), worker, state_),
                      asio::detached);
@@ -197,6 +196,8 @@ Server::~Server() = default;
 Status Server::Start() { return impl_->Start(); }
 
 uint16_t Server::port() const { return impl_->port(); }
+
+void Server::SetLimits(ServerLimits limits) { impl_->state().limits.Replace(std::move(limits)); }
 
 void Server::RefuseNewRequests() { impl_->state().refusing = true; }
 

@@ -13,11 +13,8 @@
 
 namespace bouquet::ivy::http {
 
-struct ServerOptions {
-  std::string host = "127.0.0.1";
-  uint16_t port = 8080;  // 0: any free one
-  int num_threads = 1;
-
+/// What may change while the server runs.
+struct ServerLimits {
   int64_t max_body_bytes = 16 << 20;
   int64_t max_header_bytes = 64 << 10;  // request line included
   int64_t max_connections = 4096;
@@ -28,8 +25,14 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{30'000};  // and a second for every…
   int64_t slowest_bytes_per_second = 100'000;
   std::chrono::milliseconds idle_timeout{75'000};
+};
 
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;  // 0: any free one
+  int num_threads = 1;
   std::vector<std::string> cors_origins;
+  ServerLimits limits;
 };
 
 /// The HTTP/1.1 edge: sockets, limits, timeouts, keys. Each of `num_threads` threads runs the
@@ -50,6 +53,9 @@ class Server {
   Status Start();
   /// The port in use, once started.
   uint16_t port() const;
+
+  /// A request is held to the limits that were in force when it began. Thread: any.
+  void SetLimits(ServerLimits limits);
 
   /// From now on requests to data routes are answered 503; those already being read or answered
   /// finish. Every answer closes its connection.

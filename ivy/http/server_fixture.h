@@ -29,6 +29,12 @@ class ServerTest : public ::testing::Test {
     port_ = server_->port();
   }
 
+  void StartWith(const ServerLimits& limits) {
+    ServerOptions options;
+    options.limits = limits;
+    Start(options);
+  }
+
   RouteTable Routes() {
     RouteTable routes;
     const auto add = [&](api::Method method, std::string path, api::EndpointKind kind,

@@ -73,7 +73,7 @@ TEST_F(ServerLimitsTest, CountsAClientThatLeavesBeforeItsRequestIsComplete) {
 }
 
 TEST_F(ServerLimitsTest, GivesUpOnAClientThatDoesNotRead) {
-  Start({.write_timeout = 200ms, .slowest_bytes_per_second = 1 << 30});
+  StartWith({.write_timeout = 200ms, .slowest_bytes_per_second = 1 << 30});
   RawClient client(port_, 4096);
   client.Send(Post("/large", "64000000"));
   EXPECT_TRUE(
@@ -83,7 +83,7 @@ TEST_F(ServerLimitsTest, GivesUpOnAClientThatDoesNotRead) {
 }
 
 TEST_F(ServerLimitsTest, RefusesConnectionsOverTheLimitPolitely) {
-  Start({.max_connections = 2});
+  StartWith({.max_connections = 2});
   RawClient first(port_);
   RawClient second(port_);
   first.Send(Get("/open"));
@@ -106,7 +106,7 @@ TEST_F(ServerLimitsTest, RefusesConnectionsOverTheLimitPolitely) {
 }
 
 TEST_F(ServerLimitsTest, LimitsDataRequestsInProgressButNotOthers) {
-  Start({.max_concurrent_requests = 2});
+  StartWith({.max_concurrent_requests = 2});
   RawClient first(port_);
   RawClient second(port_);
   first.Send(Post("/hold", "1"));
@@ -128,7 +128,7 @@ TEST_F(ServerLimitsTest, LimitsDataRequestsInProgressButNotOthers) {
 }
 
 TEST_F(ServerLimitsTest, LimitsTheBytesOfBodiesHeldTogether) {
-  Start({.max_body_bytes = 1 << 20, .max_buffered_bytes = 1 << 20});
+  StartWith({.max_body_bytes = 1 << 20, .max_buffered_bytes = 1 << 20});
   RawClient first(port_);
   first.Send("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 700000\r\n\r\n");
   ASSERT_TRUE(Eventually([&] {

@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "base/snapshot.h"
 #include "ivy/http/api_keys.h"
 #include "ivy/http/cors.h"
 #include "ivy/http/http_metrics.h"
@@ -25,12 +26,14 @@ struct ServerState {
   ServerState(ServerOptions server_options, RouteTable table, const ApiKeys& api_keys,
               Metrics& registry)
       : options(std::move(server_options)),
+        limits(options.limits),
         routes(std::move(table)),
         keys(api_keys),
         cors(options.cors_origins),
         metrics(registry, routes) {}
 
   const ServerOptions options;
+  Snapshot<ServerLimits> limits;
   const RouteTable routes;
   const ApiKeys& keys;
   const Cors cors;

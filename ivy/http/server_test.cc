@@ -82,7 +82,7 @@ TEST_F(ServerTest, ReadsBodiesInPiecesAndInChunks) {
 }
 
 TEST_F(ServerTest, RefusesABodyThatIsTooLargeBeforeReadingIt) {
-  Start({.max_body_bytes = 2000});
+  StartWith({.max_body_bytes = 2000});
   RawClient client(port_);
   client.Send("POST /tei-echo HTTP/1.1\r\nHost: t\r\nContent-Length: 2001\r\n\r\n");
   const std::optional<RawResponse> response = client.Read();
@@ -97,7 +97,7 @@ TEST_F(ServerTest, RefusesABodyThatIsTooLargeBeforeReadingIt) {
 }
 
 TEST_F(ServerTest, RefusesChunksThatAreTooLargeInAll) {
-  Start({.max_body_bytes = 2000});
+  StartWith({.max_body_bytes = 2000});
   RawClient client(port_);
   client.Send("POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
   for (int i = 0; i < 3; ++i) {
@@ -108,14 +108,14 @@ TEST_F(ServerTest, RefusesChunksThatAreTooLargeInAll) {
 }
 
 TEST_F(ServerTest, GetsItsRefusalThroughToAClientThatKeepsSending) {
-  Start({.max_body_bytes = 2000});
+  StartWith({.max_body_bytes = 2000});
   RawClient client(port_);
   client.Send(Post("/echo", std::string(8 << 20, 'x')));
   EXPECT_EQ(client.Read().value_or(RawResponse()).status, 413);
 }
 
 TEST_F(ServerTest, RefusesHeadersThatAreTooLong) {
-  Start({.max_header_bytes = 2048});
+  StartWith({.max_header_bytes = 2048});
   const RawResponse response = Ask(port_, Get("/open", "X: " + std::string(5000, 'x') + "\r\n"));
   EXPECT_EQ(response.status, 431);
   EXPECT_THAT(response.body, HasSubstr("--max-header-bytes"));
@@ -124,7 +124,7 @@ TEST_F(ServerTest, RefusesHeadersThatAreTooLong) {
 }
 
 TEST_F(ServerTest, EndsRequestsThatDoNotCompleteInTime) {
-  Start({.read_timeout = 100ms});
+  StartWith({.read_timeout = 100ms});
   RawClient slow_header(port_);
   slow_header.Send("POST /echo HTTP/1.1\r\nHost:");
   std::optional<RawResponse> response = slow_header.Read();
@@ -143,7 +143,7 @@ TEST_F(ServerTest, EndsRequestsThatDoNotCompleteInTime) {
 }
 
 TEST_F(ServerTest, CutsOffAClientThatTricklesItsHeader) {
-  Start({.read_timeout = 150ms});
+  StartWith({.read_timeout = 150ms});
   RawClient client(port_);
   client.Send("GET /open HTTP/1.1\r\n");
   bool refused = false;
@@ -155,7 +155,7 @@ TEST_F(ServerTest, CutsOffAClientThatTricklesItsHeader) {
 }
 
 TEST_F(ServerTest, ClosesIdleConnectionsWithoutAWord) {
-  Start({.idle_timeout = 80ms});
+  StartWith({.idle_timeout = 80ms});
   RawClient fresh(port_);
   EXPECT_TRUE(fresh.ReadsEnd());
   RawClient used(port_);
@@ -167,7 +167,7 @@ TEST_F(ServerTest, ClosesIdleConnectionsWithoutAWord) {
 }
 
 TEST_F(ServerTest, TellsAClientToContinueOnlyWhenItMaySend) {
-  Start({.max_body_bytes = 2000});
+  StartWith({.max_body_bytes = 2000});
   RawClient client(port_);
   client.Send(
       "POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");

@@ -11,6 +11,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "base/check.h"
 #include "base/metrics.h"
 #include "ivy/dispatch/replica_pool.h"
 #include "ivy/encode/encoder.h"
@@ -73,9 +74,8 @@ class World {
   std::vector<std::unique_ptr<Faults>> faults_;
   std::vector<SimulatedReplica*> replicas_;  // the pool's
   ivy::ReplicaPool pool_{"ours", "simulated", metrics_};
-  ivy::TokenizeStage stage_{ivy::TextSource{nullptr, "", false},
-                            ivy::TokenizeOptions{.num_threads = 0}, metrics_, "simulated", events_};
-  std::unique_ptr<ivy::Encoder> encoder_;  // once a replica has been admitted
+  ivy::TokenizeStage stage_{ivy::TokenizeOptions{.num_threads = 0}, metrics_, "simulated", events_};
+  std::shared_ptr<ivy::Encoder> encoder_;  // once a replica has been admitted
   std::unique_ptr<Clients> clients_;
 };
 
@@ -103,7 +103,10 @@ void World::AddMachine(size_t index) {
 Status World::Admit(const ivy::ReplicaDescription& description) {
   Status verdict = pool_.Admit(description);
   if (verdict.ok() && encoder_ == nullptr) {
-    encoder_ = std::make_unique<ivy::Encoder>(ivy::EncoderOptions{}, stage_, pool_, timers_);
+    Result<std::shared_ptr<ivy::Encoder>> encoder =
+        ivy::Encoder::Create({}, ivy::TextSource(), stage_, pool_, timers_);
+    CHECK(encoder.ok());
+    encoder_ = std::move(encoder).value();
     clients_ = std::make_unique<Clients>(scenario_, events_, gateway_checker_, context_, *encoder_,
                                          pool_, random_.Fork());
     events_.After(milliseconds(0), [this] { BeginLoad(); });  // when the probe has been noted

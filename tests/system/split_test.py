@@ -3,26 +3,23 @@
 Run by ctest with BOUQUET_BINARY and BOUQUET_DEFAULT_MODEL set; needs nothing but Python's standard library. What each
 request must give is asked of the one-process form first.
 """
-import base64
 import concurrent.futures
-import http.client
 import json
-import math
-import os
 import pathlib
 import signal
 import socket
-import struct
-import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-from server_process import ServerProcess, free_port  # noqa: E402
+sys.path.append(str(pathlib.Path(__file__).resolve().parent))
+from gateway_client import (BINARY, MODEL, Tulip, distance, embed, embed_tei, get, metric, require_model,  # noqa: E402
+                            rows_of, wait_for)
 
-BINARY = os.environ["BOUQUET_BINARY"]
-MODEL = os.environ.get("BOUQUET_DEMO_MODEL") or os.environ["BOUQUET_DEFAULT_MODEL"]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from server_process import ServerProcess  # noqa: E402
+
 WORDS = "rose tulip ivy violet daisy lily orchid poppy aster iris fern moss clover sage mint thyme".split()
 SECONDS_OF_LOAD = 4
 MANY_INPUTS = 10_000
@@ -34,97 +31,8 @@ def texts(count, seed=0):
             for i in range(count)]
 
 
-def embed(port, inputs):
-    """Status, and rows of floats or the error's message."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request("POST", "/v1/embeddings", json.dumps({"input": inputs, "encoding_format": "base64"}),
-                           {"content-type": "application/json"})
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-    finally:
-        connection.close()
-    if response.status != 200:
-        return response.status, answer["error"]["message"]
-    rows = [base64.b64decode(entry["embedding"]) for entry in answer["data"]]
-    return 200, [struct.unpack(f"<{len(row) // 4}f", row) for row in rows]
-
-
-def embed_tei(port, inputs):
-    """By the dialect that knows no limit of its own on the number of inputs."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
-    try:
-        connection.request("POST", "/embed", json.dumps({"inputs": inputs}),
-                           {"content-type": "application/json", "x-request-timeout-ms": "290000"})
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise AssertionError(answer)
-    return answer
-
-
-def get(port, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
-
-
-def metric(port, name):
-    """The sum over the series of that name."""
-    lines = get(port, "/metrics")[1].splitlines()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name + "{") or line.startswith(name + " "))
-
-
-def distance(a, b):
-    """1 - cosine."""
-    return 1 - math.fsum(x * y for x, y in zip(a, b)) / math.sqrt(math.fsum(x * x for x in a) * math.fsum(y * y for y in b))
-
-
-def wait_for(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
-class Tulip:
-    """An inference server that can be stopped, killed and started again at the same address."""
-
-    def __init__(self):
-        self.port = free_port()
-        self.metrics_port = free_port()
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [BINARY, "tulip", MODEL, "--listen", f"127.0.0.1:{self.port}", "--metrics-listen",
-             f"127.0.0.1:{self.metrics_port}", "--threads", "1", "--max-queue-ms", "60000", "--log-level", "error"])
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def terminate(self):
-        self.signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
-
-
 def setUpModule():
-    if not pathlib.Path(MODEL, "model.safetensors").exists():
-        if os.environ.get("BOUQUET_DATA_REQUIRED") == "1":
-            raise AssertionError(f"BOUQUET_DEMO_MODEL not found: tried {MODEL}")
-        raise unittest.SkipTest(f"BOUQUET_DEMO_MODEL not found: tried {MODEL}")
+    require_model()
     global expected
     with ServerProcess([BINARY, "serve", MODEL, "--port", "{port}", "--threads", "1", "--log-level", "error"]) as server:
         expected = {text: embed(server.port, text)[1][0] for text in texts(120)}
@@ -222,9 +130,7 @@ class SplitTest(unittest.TestCase):
         def total(name):
             return sum(metric(tulip.metrics_port, name) for tulip in self.tulips)
 
-        body = json.dumps({"input": [list(expected)[i % 120] for i in range(2000)]}).encode()
-        request = (b"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-                   b"content-length: %d\r\n\r\n" % len(body) + body)
+        request = self.request_of([list(expected)[i % 120] for i in range(2000)])
         gone = 0
         for _ in range(10):  # now and then everything that waited has just been put into a step
             clients = [socket.create_connection(("127.0.0.1", self.ivy.port)) for _ in range(4)]
@@ -241,11 +147,74 @@ class SplitTest(unittest.TestCase):
         self.assertGreater(total("bouquet_spared_tokens_total"), 0)
         self.assert_rows(list(expected)[:1], embed(self.ivy.port, list(expected)[:1]))
 
+    def request_of(self, inputs):
+        body = json.dumps({"input": inputs, "encoding_format": "base64"}).encode()
+        return (b"POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+                b"content-length: %d\r\n\r\n" % len(body) + body)
+
+    def test_answers_a_client_that_has_closed_its_side(self):
+        inputs = list(expected)[:40]
+        with socket.create_connection(("127.0.0.1", self.ivy.port), timeout=60) as client:
+            client.sendall(self.request_of(inputs))
+            client.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+        # Whether the client is still there is found out by an interim answer.
+        head, body = answer.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").split(b"\r\n\r\n", 1)
+        self.assertTrue(head.startswith(b"HTTP/1.1 200 "), head)
+        self.assert_rows(inputs, (200, rows_of(json.loads(body))))
+
+    def test_serves_beside_slow_headers_and_slow_readers(self):
+        inputs = [list(expected)[i % 120] for i in range(2000)]
+        readers = []
+        for _ in range(3):
+            reader = socket.socket()
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.settimeout(120)
+            reader.connect(("127.0.0.1", self.ivy.port))
+            reader.sendall(self.request_of(inputs))
+            readers.append(reader)
+        writers = [socket.create_connection(("127.0.0.1", self.ivy.port)) for _ in range(50)]
+        request = self.request_of(list(expected)[:1])
+        try:
+            for i in range(20):  # a byte of each header at a time, and a request of somebody else in between
+                for writer in writers:
+                    writer.sendall(request[i:i + 1])
+                self.assert_rows(list(expected)[i:i + 1], embed(self.ivy.port, list(expected)[i:i + 1]))
+            for writer in writers[:3]:  # slow is not wrong
+                writer.sendall(request[20:])
+                self.assertTrue(writer.recv(1 << 16).startswith(b"HTTP/1.1 200 "))
+            for reader in readers:  # their answers have waited, whole
+                answer = b""
+                while b"\r\n\r\n" not in answer:
+                    answer += reader.recv(1 << 16)
+                head, body = answer.split(b"\r\n\r\n", 1)
+                length = int(next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))[15:])
+                while len(body) < length:
+                    body += reader.recv(1 << 16)
+                self.assertEqual(len(rows_of(json.loads(body))), len(inputs))
+        finally:
+            for connection in readers + writers:
+                connection.close()
+
     def test_gives_no_work_to_a_replica_of_another_model(self):
-        self.stop_ivy()
-        with ServerProcess([BINARY, "ivy", MODEL, "--replica", f"127.0.0.1:{self.tulips[0].port}", "--replica",
-                            "127.0.0.1:1", "--port", "{port}", "--log-level", "error"]) as ivy:
-            self.assertEqual(json.loads(get(ivy.port, "/health/ready")[1])["replicas_ready"], 1)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary) / pathlib.Path(MODEL).name
+            folder.mkdir()
+            for entry in pathlib.Path(MODEL).resolve().iterdir():
+                (folder / entry.name).symlink_to(entry)
+            config = (folder / "config.json").read_text()
+            (folder / "config.json").unlink()
+            (folder / "config.json").write_text(config + "\n")  # other bytes: another model
+            other = Tulip(folder)
+            self.addCleanup(other.kill)
+            replicas = [flag for tulip in (other, self.tulips[0]) for flag in ("--replica", f"127.0.0.1:{tulip.port}")]
+            with ServerProcess([BINARY, "ivy", MODEL, *replicas, "--port", "{port}", "--log-level", "off"]) as ivy:
+                self.assertTrue(wait_for(lambda: get(other.metrics_port, "/health/ready")[0] == 200))
+                inputs = list(expected)[:60]
+                for _ in range(5):
+                    self.assert_rows(inputs, embed(ivy.port, inputs))
+                self.assertEqual(json.loads(get(ivy.port, "/health/ready")[1])["replicas_ready"], 1)
+                self.assertEqual(metric(other.metrics_port, "bouquet_answered_sequences_total"), 0)
 
     def test_drains_a_replica_without_losing_a_request(self):
         inputs = list(expected) * 4

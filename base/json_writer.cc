@@ -1,8 +1,12 @@
-#include "ivy/api/json_writer.h"
+#include "base/json_writer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
 
 #include "base/json.h"
 
-namespace bouquet::ivy::api {
+namespace bouquet {
 
 void JsonWriter::Separate() {
   if (needs_comma_) {
@@ -53,10 +57,14 @@ JsonWriter& JsonWriter::Value(std::string_view text) {
 
 JsonWriter& JsonWriter::Value(bool flag) { return Raw(flag ? "true" : "false"); }
 
+JsonWriter& JsonWriter::Value(double number) {
+  return std::isfinite(number) ? Raw(fmt::format("{}", number)) : Null();
+}
+
 JsonWriter& JsonWriter::Raw(std::string_view json) {
   Separate();
   out_ += json;
   return *this;
 }
 
-}  // namespace bouquet::ivy::api
+}  // namespace bouquet

@@ -1,4 +1,4 @@
-#include "cli/text_side.h"
+#include "cli/text_source.h"
 
 #include <algorithm>
 #include <thread>
@@ -18,34 +18,29 @@ bool ExcludesPromptFromPooling(const model::ModelFolder& folder) {
                      });
 }
 
-int32_t TextWorkers(int32_t wanted) {
-  const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
-  return wanted > 0 ? wanted : std::max(1, cores / 2);
-}
-
 }  // namespace
 
-Result<std::unique_ptr<TextSide>> TextSide::Load(const model::ModelFolder& folder, int32_t workers,
-                                                 Metrics& metrics, const Clock& clock) {
-  auto side = std::make_unique<TextSide>();
+Result<ivy::TextSource> LoadTextSource(const model::ModelFolder& folder) {
   ivy::TextSource source;
   source.exclude_prompt_from_pooling = ExcludesPromptFromPooling(folder);
   auto pipeline =
       text::TextPipeline::Load(folder.pipeline.transformer_folder, folder.do_lower_case);
   if (pipeline.ok()) {
-    side->pipeline_ = std::move(pipeline).value();
-    source.pipeline = side->pipeline_.get();
+    source.pipeline = std::move(pipeline).value();
   } else if (pipeline.code() == StatusCode::kUnimplemented) {
     source.no_text_reason = pipeline.status().message();
     LogWarning("{} takes token ids only: {}", folder.name, source.no_text_reason);
   } else {
     return pipeline.status();
   }
-  ivy::TokenizeOptions tokenize;
-  tokenize.num_threads = TextWorkers(workers);
-  side->stage_ = std::make_unique<ivy::TokenizeStage>(std::move(source), tokenize, metrics,
-                                                      folder.name, clock);
-  return side;
+  return source;
+}
+
+ivy::TokenizeOptions TokenizeOptionsOf(int32_t workers) {
+  const auto cores = static_cast<int32_t>(std::thread::hardware_concurrency());
+  ivy::TokenizeOptions options;
+  options.num_threads = workers > 0 ? workers : std::max(1, cores / 2);
+  return options;
 }
 
 }  // namespace bouquet::cli

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-namespace bouquet::ivy::api {
+namespace bouquet {
 
-/// Writes one JSON text, commas included, for the small answers (models, info, health, the OpenAPI
-/// document). Rows do not go through here. The caller closes what it opened.
+/// Writes one JSON text, commas included: small answers, documents, result files. Rows of a request
+/// do not go through here. The caller closes what it opened.
 class JsonWriter {
  public:
   JsonWriter& BeginObject();
@@ -21,6 +21,7 @@ class JsonWriter {
   JsonWriter& Value(std::string_view text);
   JsonWriter& Value(const char* text) { return Value(std::string_view(text)); }
   JsonWriter& Value(bool flag);
+  JsonWriter& Value(double number);  // null where it is not finite
   template <std::integral T>
   JsonWriter& Value(T number) {
     return Raw(std::to_string(number));
@@ -42,4 +43,4 @@ class JsonWriter {
   bool needs_comma_ = false;
 };
 
-}  // namespace bouquet::ivy::api
+}  // namespace bouquet
