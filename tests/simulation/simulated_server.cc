@@ -120,7 +120,7 @@ void SimulatedServer::LoseConnection(int64_t connection) {
   }
 }
 
-void SimulatedServer::Describe(std::function<void(ivy::ReplicaLedger::ProbeAnswer)> answer) {
+void SimulatedServer::Describe(const std::function<void(ivy::ReplicaLedger::ProbeAnswer)>& answer) {
   ivy::ReplicaLedger::ProbeAnswer facts;
   if (draining_ || batcher_ == nullptr) {
     facts.state = State::kNotServing;

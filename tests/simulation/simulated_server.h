@@ -49,7 +49,7 @@ class SimulatedServer {
   void Encode(int32_t call, int64_t connection, const std::string& identity,
               const ivy::Chunk& chunk, Deadline deadline, AnswerFunction answer);
   void Cancel(int32_t call);
-  void Describe(std::function<void(ivy::ReplicaLedger::ProbeAnswer)> answer);
+  void Describe(const std::function<void(ivy::ReplicaLedger::ProbeAnswer)>& answer);
   /// The other end of a connection is gone: its calls are cancelled.
   void LoseConnection(int64_t connection);
 
