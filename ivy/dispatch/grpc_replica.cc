@@ -100,9 +100,11 @@ ReplicaLoad GrpcReplica::Load() const {
 }
 
 boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
+  const int64_t num_tokens = CountTokens(chunk);
+  CO_RETURN_IF_ERROR(CheckRoom(num_tokens));
   auto call = std::make_shared<Call>();
   WriteRequest(chunk, call->request);
-  call->num_tokens = CountTokens(chunk);
+  call->num_tokens = num_tokens;
   if (!chunk.request_id.empty()) {
     call->context.AddMetadata("x-request-id", chunk.request_id);
   }
@@ -119,6 +121,11 @@ boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
     co_return ErrorOf(*call, chunk.cancelled.stop_requested());
   }
   co_return ReadRows(call->response, chunk.sequences.size());
+}
+
+Status GrpcReplica::CheckRoom(int64_t num_tokens) const {
+  const std::lock_guard lock(mutex_);
+  return ledger_.CheckRoom(num_tokens);
 }
 
 void GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadline) {

@@ -56,6 +56,7 @@ class GrpcReplica final : public Replica {
   void Learn(ReplicaLedger::ProbeAnswer answer);
   void CancelCalls();
 
+  Status CheckRoom(int64_t num_tokens) const;
   void Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
   Status ErrorOf(const Call& call, bool cancelled);
