@@ -324,7 +324,7 @@ std::unique_ptr<v1::Inference::Stub> StubOf(const std::string& address) {
   return v1::Inference::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
 }
 
-Target Connect(const char* transport, const Ports& ports, const Clock& clock) {
+Target Connect(const char* transport, const Ports& ports, Metrics& metrics, const Clock& clock) {
   const bool tcp = std::string_view(transport) == "tcp";
   const std::string tulip =
       tcp ? fmt::format("127.0.0.1:{}", ports.tulip) : "unix:" + SocketPath("tulip", getpid());
@@ -333,7 +333,7 @@ Target Connect(const char* transport, const Ports& ports, const Clock& clock) {
   Target target{transport,
                 std::make_unique<ivy::GrpcReplica>(
                     ivy::GrpcReplicaOptions{.address = tulip},
-                    [](const ivy::ReplicaDescription&) { return Status(); }, clock),
+                    [](const ivy::ReplicaDescription&) { return Status(); }, metrics, clock),
                 StubOf(tulip), StubOf(echo)};
   while (!target.replica->Load().ready) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -382,7 +382,7 @@ void Run(const Ports& ports, const Plan& plan) {
   ivy::InProcessReplica in_process(*core);
   std::vector<Target> targets;
   for (const char* transport : kTransports) {
-    targets.push_back(Connect(transport, ports, clock));
+    targets.push_back(Connect(transport, ports, metrics, clock));
   }
   for (int round = 0; round < plan.rounds; ++round) {
     for (const Cell& cell : kCells) {

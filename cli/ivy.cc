@@ -39,7 +39,7 @@ class ReplicasBackend final : public EncodeBackend {
           [pool = pool_.get()](const ivy::ReplicaDescription& replica) {
             return pool->Admit(replica);
           },
-          clock_));
+          metrics_, clock_));
     }
     if (!pool_->WaitForModel(stop)) {
       return Cancelled("stopped before a replica was found");

@@ -67,6 +67,7 @@ class FakeReplica final : public ivy::Replica {
       co_return refusal;
     }
     last_request_id_ = chunk.request_id;
+    last_trace_ = chunk.trace;
     co_return Answer(chunk);
   }
 
@@ -108,6 +109,7 @@ class FakeReplica final : public ivy::Replica {
     return largest_under_way_;
   }
   const std::string& last_request_id() const { return last_request_id_; }  // of an answer
+  const ivy::TraceContext& last_trace() const { return last_trace_; }
   std::vector<size_t> chunk_sizes() const {
     const std::lock_guard lock(mutex_);
     return chunk_sizes_;
@@ -151,6 +153,7 @@ class FakeReplica final : public ivy::Replica {
   const ivy::ReplicaDescription description_;
   std::function<Status(int)> refuse_;
   std::string last_request_id_;
+  ivy::TraceContext last_trace_;
   int32_t failing_id_ = -1;
   Status failure_;
 

@@ -65,11 +65,17 @@ struct GrpcReplica::Call final : public Resumption {
   std::atomic<bool> ended = false;  // from then on status and response may be read
 };
 
-GrpcReplica::GrpcReplica(GrpcReplicaOptions options, Admit admit, const Clock& clock)
+GrpcReplica::GrpcReplica(GrpcReplicaOptions options, Admit admit, Metrics& metrics,
+                         const Clock& clock)
     : options_(std::move(options)),
       admit_(std::move(admit)),
       clock_(clock),
       connection_(std::make_unique<Connection>(options_.address)),
+      ready_(metrics.AddGauge("bouquet_replica_ready", "1: the inference server gets work",
+                              {{"replica", options_.address}})),
+      queued_tokens_(metrics.AddGauge("bouquet_replica_queued_tokens",
+                                      "Tokens that wait or are computed there, as far as is known",
+                                      {{"replica", options_.address}})),
       ledger_(options_.address, options_.probe) {
   probing_ = std::thread([this] { ProbeRegularly(); });
 }
@@ -108,6 +114,12 @@ boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
   if (!chunk.request_id.empty()) {
     call->context.AddMetadata("x-request-id", chunk.request_id);
   }
+  if (!chunk.trace.parent.empty()) {
+    call->context.AddMetadata("traceparent", chunk.trace.parent);
+    if (!chunk.trace.state.empty()) {
+      call->context.AddMetadata("tracestate", chunk.trace.state);
+    }
+  }
   Start(call, chunk.deadline);
   {
     const std::stop_callback on_cancel(chunk.cancelled, [call] { call->context.TryCancel(); });
@@ -135,6 +147,7 @@ void GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadl
   {
     const std::lock_guard lock(mutex_);
     ledger_.NoteSent(call->num_tokens);
+    PublishLoad();
   }
   calls_.Add(call);
   connection_->stub->async()->Encode(&call->context, &call->request, &call->response,
@@ -154,12 +167,20 @@ void GrpcReplica::NoteAnswer(const Call& call) {
     queued_tokens = static_cast<int64_t>(call.response.queued_tokens());
   }
   ledger_.NoteEnded(call.num_tokens, queued_tokens);
+  PublishLoad();
+}
+
+void GrpcReplica::PublishLoad() {
+  const ReplicaLoad load = ledger_.Load();
+  ready_.Set(load.ready ? 1 : 0);
+  queued_tokens_.Set(static_cast<double>(load.queued_tokens));
 }
 
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
   ReadStatus read = ReadGrpcStatus(call.status);
   const std::lock_guard lock(mutex_);
   Status error = ledger_.NoteError({std::move(read.status), read.from_server, cancelled});
+  PublishLoad();
   if (ledger_.probe_now()) {
     changed_.notify_all();
   }
@@ -220,6 +241,7 @@ void GrpcReplica::Learn(ReplicaLedger::ProbeAnswer answer) {
   {
     const std::lock_guard lock(mutex_);
     calls_are_lost = ledger_.NoteProbe(std::move(answer), std::move(verdict));
+    PublishLoad();
   }
   if (calls_are_lost) {
     CancelCalls();

@@ -13,6 +13,7 @@
 
 #include "base/calls_under_way.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/status.h"
 #include "ivy/dispatch/probe_schedule.h"
 #include "ivy/dispatch/replica.h"
@@ -36,7 +37,7 @@ class GrpcReplica final : public Replica {
   /// `admit` is asked, on the probing thread, each time the replica has been found anew; a replica
   /// that it refuses gets no work. Everything given must outlive this.
   using Admit = std::function<Status(const ReplicaDescription&)>;
-  GrpcReplica(GrpcReplicaOptions options, Admit admit, const Clock& clock);
+  GrpcReplica(GrpcReplicaOptions options, Admit admit, Metrics& metrics, const Clock& clock);
   /// Ends what is under way with kUnavailable.
   ~GrpcReplica() override;
   GrpcReplica(const GrpcReplica&) = delete;
@@ -59,6 +60,7 @@ class GrpcReplica final : public Replica {
   Status CheckRoom(int64_t num_tokens) const;
   void Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
+  void PublishLoad();  // `mutex_` is held
   Status ErrorOf(const Call& call, bool cancelled);
 
   const GrpcReplicaOptions options_;
@@ -66,6 +68,8 @@ class GrpcReplica final : public Replica {
   const Clock& clock_;
   const std::unique_ptr<Connection> connection_;
 
+  Gauge& ready_;
+  Gauge& queued_tokens_;
   CallsUnderWay<Call> calls_;
 
   mutable std::mutex mutex_;  // guards what follows

@@ -2,12 +2,19 @@
 // what both kinds promise.
 #include "ivy/dispatch/grpc_replica.h"
 
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <boost/asio/io_context.hpp>
 
+#include "proto/tulip/v1/inference.grpc.pb.h"
 #include "testing/eventually.h"
 #include "testing/fake_step_engine.h"
 #include "testing/run_coroutine.h"
@@ -72,6 +79,77 @@ class Tulip {
   std::unique_ptr<tulip::Server> server_;
 };
 
+/// A server of the protocol that says of itself what the test wants and remembers what it is sent.
+class FakeInference final : public ::tulip::v1::Inference::Service {
+ public:
+  FakeInference() {
+    description_.set_identity("identity-1");
+    description_.set_state(::tulip::v1::REPLICA_STATE_SERVING);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~FakeInference() override {
+    Release();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  void SetState(::tulip::v1::ReplicaState state, const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    description_.set_state(state);
+    description_.set_reason(reason);
+  }
+  /// Encode answers only after Release.
+  void Hold() { held_ = true; }
+  void Release() { held_ = false; }
+  int num_calls() const { return num_calls_; }
+  std::map<std::string, std::string> last_metadata() const {
+    const std::lock_guard lock(mutex_);
+    return metadata_;
+  }
+
+  grpc::Status Describe(grpc::ServerContext* /*context*/,
+                        const ::tulip::v1::DescribeRequest* /*request*/,
+                        ::tulip::v1::ModelDescription* response) override {
+    const std::lock_guard lock(mutex_);
+    *response = description_;
+    return grpc::Status::OK;
+  }
+  grpc::Status Encode(grpc::ServerContext* context, const ::tulip::v1::EncodeRequest* /*request*/,
+                      ::tulip::v1::EncodeResponse* response) override {
+    {
+      const std::lock_guard lock(mutex_);
+      metadata_.clear();
+      for (const auto& [key, value] : context->client_metadata()) {
+        metadata_[{key.data(), key.size()}] = {value.data(), value.size()};
+      }
+    }
+    ++num_calls_;
+    while (held_ && !context->IsCancelled()) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    ::tulip::v1::RowBlock& block = *response->add_blocks();
+    block.set_output(::tulip::v1::OUTPUT_DENSE);
+    block.set_dtype(::tulip::v1::ROW_DTYPE_FLOAT32);
+    block.set_width(1);
+    block.set_data(std::string(sizeof(float), '\0'));  // of the one sequence
+    block.add_offsets(0);
+    block.add_offsets(1);
+    return grpc::Status::OK;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  ::tulip::v1::ModelDescription description_;
+  std::map<std::string, std::string> metadata_;
+  std::atomic<bool> held_ = false;
+  std::atomic<int> num_calls_ = 0;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
 class GrpcReplicaTest : public ::testing::Test {
  protected:
   void Connect(const std::string& address) {
@@ -85,7 +163,7 @@ class GrpcReplicaTest : public ::testing::Test {
                      ? Status()
                      : FailedPrecondition("it serves another model folder");
         },
-        clock_);
+        metrics_, clock_);
   }
   static std::string AddressOf(const Tulip& tulip) {
     return "127.0.0.1:" + std::to_string(tulip.port());
@@ -108,6 +186,14 @@ class GrpcReplicaTest : public ::testing::Test {
     });
   }
 
+  double GaugeOf(const std::string& name, const std::string& address) {
+    const std::string text = metrics_.Render();
+    const std::string series = name + "{replica=\"" + address + "\"} ";
+    const size_t at = text.find(series);
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size()));
+  }
+
+  Metrics metrics_;
   SystemClock clock_;
   std::string wanted_identity_ = "identity-1";
   std::unique_ptr<GrpcReplica> replica_;
@@ -209,6 +295,64 @@ TEST_F(GrpcReplicaTest, FinishesWhatIsUnderWayWhenTheServerDrains) {
   context.restart();
   context.run();
   ASSERT_TRUE(rows->ok()) << rows->status().ToString();
+}
+
+TEST_F(GrpcReplicaTest, SendsRequestIdAndTraceAsMetadata) {
+  FakeInference server;
+  Connect(server.address());
+  ASSERT_TRUE(BecomesReady());
+  Chunk chunk = OneSequence(1);
+  chunk.request_id = "abc";
+  chunk.trace = {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a=1"};
+  const std::string parent = chunk.trace.parent;
+  const Result<ChunkRows> rows = RunCoroutine(replica_->Submit(std::move(chunk)));
+  ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+  std::map<std::string, std::string> metadata = server.last_metadata();
+  EXPECT_EQ(metadata["x-request-id"], "abc");
+  EXPECT_EQ(metadata["traceparent"], parent);
+  EXPECT_EQ(metadata["tracestate"], "a=1");
+  ASSERT_TRUE(RunCoroutine(replica_->Submit(OneSequence(1))).ok());
+  EXPECT_EQ(server.last_metadata().count("traceparent"), 0U);
+}
+
+TEST_F(GrpcReplicaTest, TakesBackWhatAStalledServerHas) {
+  FakeInference server;
+  Connect(server.address());
+  ASSERT_TRUE(BecomesReady());
+  server.Hold();
+  boost::asio::io_context& context = testing::LastingContext();
+  std::optional<Result<ChunkRows>> rows;
+  testing::StartCoroutine(context, replica_->Submit(OneSequence(1)), rows);
+  context.poll();
+  ASSERT_TRUE(Eventually([&] { return server.num_calls() == 1; }));
+  server.SetState(::tulip::v1::REPLICA_STATE_STALLED, "a step is overdue");
+  ASSERT_TRUE(BecomesUnready("a step is overdue"));
+  context.run();
+  EXPECT_EQ(rows->code(), StatusCode::kUnavailable);
+  server.Release();
+  server.SetState(::tulip::v1::REPLICA_STATE_SERVING, "");
+  ASSERT_TRUE(BecomesReady());
+  EXPECT_TRUE(RunCoroutine(replica_->Submit(OneSequence(1))).ok());
+}
+
+TEST_F(GrpcReplicaTest, ShowsReadinessAndQueueAsMetrics) {
+  FakeInference server;
+  Connect(server.address());
+  ASSERT_TRUE(BecomesReady());
+  EXPECT_EQ(GaugeOf("bouquet_replica_ready", server.address()), 1);
+  server.Hold();
+  boost::asio::io_context& context = testing::LastingContext();
+  std::optional<Result<ChunkRows>> rows;
+  testing::StartCoroutine(context, replica_->Submit(OneSequence(1)), rows);
+  context.poll();
+  EXPECT_EQ(GaugeOf("bouquet_replica_queued_tokens", server.address()), 1);
+  server.SetState(::tulip::v1::REPLICA_STATE_LOADING, "loading");
+  ASSERT_TRUE(BecomesUnready("loading"));
+  EXPECT_EQ(GaugeOf("bouquet_replica_ready", server.address()), 0);
+  server.Release();
+  context.run();
+  EXPECT_TRUE(rows->ok());  // not lost: it only takes nothing new
+  EXPECT_EQ(GaugeOf("bouquet_replica_queued_tokens", server.address()), 0);
 }
 
 TEST_F(GrpcReplicaTest, LeavesInPeaceWithCallsUnderWay) {

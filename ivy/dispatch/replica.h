@@ -45,6 +45,12 @@ struct ReplicaLoad {
   std::string reason_unready;    // empty when ready
 };
 
+/// Where a request stands in a distributed trace: W3C Trace Context, passed on as it came.
+struct TraceContext {
+  std::string parent;  // traceparent; empty: no trace
+  std::string state;   // tracestate
+};
+
 /// The work that goes to one replica together: inputs of one request.
 struct Chunk {
   std::vector<text::TokenSequence> sequences;
@@ -52,6 +58,7 @@ struct Chunk {
   model::TrafficClass traffic_class = model::TrafficClass::kInteractive;
   Deadline deadline;
   std::string request_id;  // for logs and traces on the other side
+  TraceContext trace;
   /// Stopped by whoever learns that the answer is no longer wanted: what has not been put into a
   /// step is dropped.
   std::stop_token cancelled;

@@ -56,7 +56,7 @@ class ReplicaTest : public ::testing::TestWithParam<Kind> {
     replica_ = std::make_unique<GrpcReplica>(
         GrpcReplicaOptions{.address = "127.0.0.1:" + std::to_string(server_->ports().front()),
                            .probe = {.interval = milliseconds(20)}},
-        [](const ReplicaDescription&) { return Status(); }, clock_);
+        [](const ReplicaDescription&) { return Status(); }, metrics_, clock_);
     ASSERT_TRUE(Eventually([&] { return replica_->Load().ready; }));
   }
 

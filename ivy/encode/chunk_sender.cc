@@ -120,6 +120,7 @@ Chunk ChunkSender::MakeChunk(std::vector<text::TokenSequence> sequences) const {
   chunk.traffic_class = request_.traffic_class;
   chunk.deadline = request_.deadline;
   chunk.request_id = request_.request_id;
+  chunk.trace = request_.trace;
   chunk.cancelled = request_.cancelled.get_token();
   return chunk;
 }

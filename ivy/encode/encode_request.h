@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "ivy/dispatch/replica.h"
 #include "model/output_spec.h"
 #include "model/traffic_class.h"
 #include "text/text_pipeline.h"
@@ -39,6 +40,7 @@ struct EncodeRequest {
   model::TrafficClass traffic_class = model::TrafficClass::kInteractive;
   Deadline deadline;
   std::string request_id;  // for logs and traces of the replica
+  TraceContext trace;
   /// Stopped when the answer is no longer wanted; the encoder stops it when the request fails.
   std::stop_source cancelled;
 };

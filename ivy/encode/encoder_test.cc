@@ -211,11 +211,14 @@ TEST_F(EncoderTest, EndsARequestWhoseClientHangsUp) {
   EXPECT_LE(replica_->num_chunks(), 3);
 }
 
-TEST_F(EncoderTest, SendsTheRequestIdAlong) {
+TEST_F(EncoderTest, SendsRequestIdAndTraceAlong) {
   EncodeRequest request = RequestOf({"rose"});
   request.request_id = "abc";
+  request.trace = {"parent", "state"};
   EXPECT_TRUE(Encode(std::move(request)).ok());
   EXPECT_EQ(replica_->last_request_id(), "abc");
+  EXPECT_EQ(replica_->last_trace().parent, "parent");
+  EXPECT_EQ(replica_->last_trace().state, "state");
 }
 
 TEST_F(EncoderTest, ServesTheNextRequestAfterEachError) {

@@ -159,6 +159,7 @@ std::variant<EmbedHandler::Prepared, api::Error> EmbedHandler::Prepare(
   prepared.encode.deadline = Deadline::After(request.received, fields.timeout);
   prepared.encode.cancelled = request.cancelled;
   prepared.encode.request_id = request.request_id;
+  prepared.encode.trace = fields.trace;
   prepared.num_inputs = prepared.encode.inputs.size();
   prepared.num_characters = CountCharacters(prepared.encode.inputs);
   std::string().swap(request.body);  // a large body is not kept while its rows are computed

@@ -17,6 +17,33 @@ api::Error Invalid(std::string_view header, std::string_view expected, std::stri
           std::string(header)};
 }
 
+/// W3C Trace Context, section 3.2: version, trace-id, parent-id and flags in lower-case hex, not
+/// all zero; what follows in a later version is passed on too.
+bool IsTraceParent(std::string_view value) {
+  constexpr std::string_view kForm = "hh-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
+  constexpr size_t kLongest = 128;
+  if (value.size() < kForm.size() || value.size() > kLongest || value.starts_with("ff") ||
+      (value.size() > kForm.size() && (value.starts_with("00") || value[kForm.size()] != '-'))) {
+    return false;
+  }
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    if (kForm[i] == 'h' ? !is_hex(value[i]) : value[i] != '-') {
+      return false;
+    }
+  }
+  const auto is_zero = [&](size_t first, size_t count) {
+    return value.substr(first, count).find_first_not_of('0') == std::string_view::npos;
+  };
+  return !is_zero(3, 32) && !is_zero(36, 16);
+}
+
+bool IsTraceState(std::string_view value) {
+  constexpr size_t kLongest = 512;
+  return value.size() <= kLongest &&
+         std::ranges::all_of(value, [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
 }  // namespace
 
 std::variant<ServiceFields, api::Error> ReadServiceFields(const http::Request& request,
@@ -44,6 +71,10 @@ std::variant<ServiceFields, api::Error> ReadServiceFields(const http::Request& r
         return Invalid("x-bouquet-partial", "allow", header.value);
       }
       fields.allow_partial = true;
+    } else if (http::EqualsIgnoringCase(header.name, "traceparent")) {
+      fields.trace.parent = IsTraceParent(header.value) ? header.value : std::string_view();
+    } else if (http::EqualsIgnoringCase(header.name, "tracestate")) {
+      fields.trace.state = IsTraceState(header.value) ? header.value : std::string_view();
     }
   }
   return fields;
