@@ -39,6 +39,14 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
+int64_t CountTokens(const Chunk& chunk) {
+  int64_t total = 0;
+  for (const text::TokenSequence& sequence : chunk.sequences) {
+    total += static_cast<int64_t>(sequence.ids.size());
+  }
+  return total;
+}
+
 }  // namespace
 
 struct GrpcReplica::Connection {
@@ -100,12 +108,13 @@ ReplicaLoad GrpcReplica::Load() const {
 }
 
 boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
+  const int64_t num_tokens = CountTokens(chunk);
+  CO_RETURN_IF_ERROR(CheckRoom(num_tokens));
   auto call = std::make_shared<Call>();
   WriteRequest(chunk, call->request);
+  call->num_tokens = num_tokens;
   for (const text::TokenSequence& sequence : chunk.sequences) {
-    const auto num_tokens = static_cast<int32_t>(sequence.ids.size());
-    call->num_tokens += num_tokens;
-    call->longest_input = std::max(call->longest_input, num_tokens);
+    call->longest_input = std::max(call->longest_input, static_cast<int32_t>(sequence.ids.size()));
   }
   if (!chunk.request_id.empty()) {
     call->context.AddMetadata("x-request-id", chunk.request_id);
@@ -129,6 +138,11 @@ boost::asio::awaitable<Result<ChunkRows>> GrpcReplica::Submit(Chunk chunk) {
     co_return ErrorOf(*call, chunk.cancelled.stop_requested());
   }
   co_return ReadRows(call->response, chunk.sequences.size());
+}
+
+Status GrpcReplica::CheckRoom(int64_t num_tokens) const {
+  const std::lock_guard lock(mutex_);
+  return ledger_.CheckRoom(num_tokens);
 }
 
 Status GrpcReplica::Start(const std::shared_ptr<Call>& call, const Deadline& deadline) {

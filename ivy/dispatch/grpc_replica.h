@@ -57,6 +57,7 @@ class GrpcReplica final : public Replica {
   void Learn(ReplicaLedger::ProbeAnswer answer);
   void CancelCalls();
 
+  Status CheckRoom(int64_t num_tokens) const;
   Status Start(const std::shared_ptr<Call>& call, const Deadline& deadline);
   void NoteAnswer(const Call& call);
   void PublishLoad();  // `mutex_` is held

@@ -1,6 +1,7 @@
 #include "ivy/dispatch/replica_ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,6 +19,28 @@ ReplicaLoad ReplicaLedger::Load() const {
   ReplicaLoad load = load_;
   load.queued_tokens += own_tokens_;
   return load;
+}
+
+Status ReplicaLedger::CheckRoom(int64_t num_tokens) const {
+  if (!load_.ready || own_tokens_ == 0 || description_->max_queue_ms <= 0 ||
+      load_.tokens_per_second <= 0) {
+    return {};
+  }
+  const auto ms_of = [&](int64_t tokens) {
+    return static_cast<double>(tokens) * 1000 / load_.tokens_per_second;
+  };
+  // A step's worth is computed and waits no more.
+  const int64_t waiting = std::max<int64_t>(0, own_tokens_ - description_->step_tokens);
+  if (ms_of(waiting + num_tokens) <= static_cast<double>(description_->max_queue_ms)) {
+    return {};
+  }
+  constexpr double kLongestRetry = 3600;
+  return ResourceExhausted(fmt::format("the queue is full: {} tokens wait, {:.0f} ms of work, and "
+                                       "{} more would pass the limit of {} ms (--max-queue-ms)",
+                                       waiting, ms_of(waiting), num_tokens,
+                                       description_->max_queue_ms))
+      .WithRetryAfter(
+          static_cast<int32_t>(std::clamp(std::ceil(ms_of(waiting) / 1000), 1.0, kLongestRetry)));
 }
 
 void ReplicaLedger::NoteEnded(int64_t num_tokens, std::optional<int64_t> queued_tokens) {

@@ -57,6 +57,10 @@ class ReplicaLedger {
   bool Admits(int32_t longest_input) const {
     return description_ && longest_input <= description_->max_input_tokens;
   }
+  /// kResourceExhausted when what was sent and is not answered yet must fill the replica's queue:
+  /// it would refuse more, at the price of a call. What others have sent it is not counted, since
+  /// that is known too late; the replica itself has the last word.
+  Status CheckRoom(int64_t num_tokens) const;
   void NoteSent(int64_t num_tokens) { own_tokens_ += num_tokens; }
   /// A call has ended, with what the replica said of its queue if it said anything.
   void NoteEnded(int64_t num_tokens, std::optional<int64_t> queued_tokens);

@@ -197,5 +197,32 @@ TEST(ReplicaLedgerTest, IsNotReadyOnceRetired) {
   EXPECT_FALSE(ledger.Load().ready);
 }
 
+TEST(ReplicaLedgerTest, RefusesWhatTheReplicaWouldRefuse) {
+  ReplicaLedger ledger("host:1", kProbe);
+  EXPECT_TRUE(ledger.CheckRoom(1'000'000).ok());  // not reached: it will say itself what is wrong
+  ReplicaLedger::ProbeAnswer serving = Serving();
+  serving.description.step_tokens = 32;
+  serving.description.max_queue_ms = 2000;  // 1000 tokens at 500 a second
+  Probe(ledger, std::move(serving));
+  EXPECT_TRUE(ledger.CheckRoom(5000).ok());  // an idle replica takes any chunk
+  ledger.NoteSent(1000);
+  EXPECT_TRUE(ledger.CheckRoom(32).ok());  // a step's worth of the 1000 does not wait
+  const Status full = ledger.CheckRoom(33);
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(full.message(), HasSubstr("968 tokens wait, 1936 ms of work, and 33 more"));
+  EXPECT_EQ(full.retry_after_seconds(), 2);
+  ledger.NoteEnded(1, std::nullopt);
+  EXPECT_TRUE(ledger.CheckRoom(33).ok());
+}
+
+TEST(ReplicaLedgerTest, LeavesItToTheReplicaToCountTheWorkOfOthers) {
+  ReplicaLedger ledger("host:1", kProbe);
+  ReplicaLedger::ProbeAnswer serving = Serving(/*queued_tokens=*/100'000);
+  serving.description.max_queue_ms = 2000;
+  Probe(ledger, std::move(serving));
+  ledger.NoteSent(10);
+  EXPECT_TRUE(ledger.CheckRoom(10).ok());
+}
+
 }  // namespace
 }  // namespace bouquet::ivy
