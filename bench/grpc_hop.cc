@@ -371,7 +371,8 @@ void Measure(const Target& target, const Cell& cell, ivy::Replica& in_process, c
                R"("response_bytes": {}, {}, {}, {}}})",
                target.transport, cell.name, load.under_way, load.pause.count(), sizes.request,
                sizes.response, Show("grpc", grpc), Show("echo", echo), Show("in_process", local))
-        << std::endl;
+        << "\n"
+        << std::flush;
   }
 }
 

@@ -272,7 +272,8 @@ Status Run(const std::string& path, uint16_t echo_port, int num_requests) {
     for (size_t mark = 0; mark + 1 < kNumMarks; ++mark) {
       std::cout << fmt::format("{}{:.2f}", mark == 0 ? "" : ", ", Median(stages[mark]));
     }
-    std::cout << fmt::format(R"(], "alone_us": {}}})", TimeFunctions(*model, config)) << std::endl;
+    std::cout << fmt::format(R"(], "alone_us": {}}})", TimeFunctions(*model, config)) << "\n"
+              << std::flush;
   }
   gateway->Drain();
   gateway->Stop();
