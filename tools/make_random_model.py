@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a tiny random model folder in the layout of Hugging Face and sentence-transformers.
+"""Writes a random model folder, tiny unless a shape is named, in the layout of Hugging Face and sentence-transformers.
 
 The folder loads in `transformers` and `sentence-transformers` as well as in Bouquet. One seed always
 gives the same network: every value follows from the seed, the tensor's name and the index, by the rule
@@ -8,6 +8,8 @@ that testing/random_model.cc uses too, and is exact in float32, float16 and bflo
   make_random_model.py OUT                                    BERT, mean pooling
   make_random_model.py OUT --family qwen3-causal              Qwen3, last token
   make_random_model.py OUT --family qwen3-bidirectional       Qwen3, mean pooling
+  make_random_model.py OUT --shape bge-base                   110 M parameters, to measure without the real weights
+  make_random_model.py OUT --shape qwen3-0.6b --dtype BF16
   make_random_model.py OUT --pooling cls max --dense 16 --dtype BF16 --shards 3 --prefix bert.
 
 Needs numpy and safetensors.
@@ -21,10 +23,20 @@ import struct
 import numpy as np
 from safetensors.numpy import save_file
 
-VOCABULARY = 300
-POSITIONS = 640
-BERT = dict(layers=2, hidden=72, heads=6, kv_heads=6, head_dim=12, intermediate=150)
-QWEN3 = dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100)
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+MOST_WORDS = 1000  # of the tokenizer: ids above are rows that only ids reach
+TINY = dict(vocabulary=300, positions=640)
+SHAPES = {  # family, and its sizes
+    "tiny-bert": ("bert", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
+    "tiny-qwen3": ("qwen3", dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100, **TINY)),
+    "minilm-l6": ("bert", dict(layers=6, hidden=384, heads=12, intermediate=1536, vocabulary=30522, positions=512)),
+    "bge-base": ("bert", dict(layers=12, hidden=768, heads=12, intermediate=3072, vocabulary=30522, positions=512)),
+    "bge-large": ("bert", dict(layers=24, hidden=1024, heads=16, intermediate=4096, vocabulary=30522, positions=512)),
+    "qwen3-0.6b": ("qwen3", dict(layers=28, hidden=1024, heads=16, kv_heads=8, head_dim=128, intermediate=3072,
+                                 vocabulary=151669, positions=32768)),
+    "qwen3-4b": ("qwen3", dict(layers=36, hidden=2560, heads=32, kv_heads=8, head_dim=128, intermediate=9728,
+                               vocabulary=151665, positions=40960)),
+}
 
 
 def fnv1a64(text):
@@ -54,12 +66,11 @@ def make_tensor(seed, name, shape):
     return (offset + scale * steps / 64).astype(np.float32).reshape(shape)
 
 
-def bert_shapes():
-    s = BERT
+def bert_shapes(s):
     h, i = s["hidden"], s["intermediate"]
     shapes = {
-        "embeddings.word_embeddings.weight": (VOCABULARY, h),
-        "embeddings.position_embeddings.weight": (POSITIONS, h),
+        "embeddings.word_embeddings.weight": (s["vocabulary"], h),
+        "embeddings.position_embeddings.weight": (s["positions"], h),
         "embeddings.token_type_embeddings.weight": (2, h),
         "embeddings.LayerNorm.weight": (h,),
         "embeddings.LayerNorm.bias": (h,),
@@ -77,11 +88,10 @@ def bert_shapes():
     return shapes
 
 
-def qwen3_shapes(attention_bias):
-    s = QWEN3
+def qwen3_shapes(s, attention_bias):
     h, i, d = s["hidden"], s["intermediate"], s["head_dim"]
     queries, keys = s["heads"] * d, s["kv_heads"] * d
-    shapes = {"embed_tokens.weight": (VOCABULARY, h), "norm.weight": (h,)}
+    shapes = {"embed_tokens.weight": (s["vocabulary"], h), "norm.weight": (h,)}
     for n in range(s["layers"]):
         layer = f"layers.{n}."
         shapes[layer + "input_layernorm.weight"] = (h,)
@@ -97,23 +107,21 @@ def qwen3_shapes(attention_bias):
     return shapes
 
 
-def config(options):
+def config(options, s):
     if options.family == "bert":
-        s = BERT
         return {
             "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
             "num_hidden_layers": s["layers"], "hidden_size": s["hidden"],
             "num_attention_heads": s["heads"], "intermediate_size": s["intermediate"],
-            "vocab_size": VOCABULARY, "max_position_embeddings": POSITIONS, "type_vocab_size": 2,
+            "vocab_size": s["vocabulary"], "max_position_embeddings": s["positions"], "type_vocab_size": 2,
             "layer_norm_eps": 1e-12,
         }
-    s = QWEN3
     return {
         "architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
         "num_hidden_layers": s["layers"], "hidden_size": s["hidden"],
         "num_attention_heads": s["heads"], "num_key_value_heads": s["kv_heads"],
-        "head_dim": s["head_dim"], "intermediate_size": s["intermediate"], "vocab_size": VOCABULARY,
-        "max_position_embeddings": POSITIONS, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0,
+        "head_dim": s["head_dim"], "intermediate_size": s["intermediate"], "vocab_size": s["vocabulary"],
+        "max_position_embeddings": s["positions"], "rms_norm_eps": 1e-6, "rope_theta": 1000000.0,
         "attention_bias": options.attention_bias, "is_causal": options.family == "qwen3-causal",
         "tie_word_embeddings": True,
     }
@@ -125,15 +133,16 @@ def save(path, tensors, dtype):
         kind = {"F32": np.float32, "F16": np.float16}[dtype]
         save_file({k: v.astype(kind) for k, v in tensors.items()}, path, metadata={"format": "pt"})
         return
-    header, data = {"__metadata__": {"format": "pt"}}, b""
+    header, end = {"__metadata__": {"format": "pt"}}, 0
     for name, tensor in sorted(tensors.items()):
-        values = (tensor.view(np.uint32) >> 16).astype(np.uint16).tobytes()
-        header[name] = {"dtype": "BF16", "shape": list(tensor.shape),
-                        "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
+        begin, end = end, end + 2 * tensor.size
+        header[name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, tensor in sorted(tensors.items()):
+            file.write((tensor.view(np.uint32) >> 16).astype(np.uint16).tobytes())
 
 
 def write_weights(folder, tensors, options):
@@ -181,37 +190,49 @@ def write_modules(folder, options, hidden):
                 for i, (path, kind) in enumerate(kinds)])
 
 
-def write_tokenizer(folder):
-    """Words w5 … w299; the libraries do not load a folder without a tokenizer."""
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = {word: i for i, word in enumerate(specials)}
-    vocabulary.update({f"w{i}": i for i in range(len(specials), VOCABULARY)})
+def write_tokenizer(folder, sizes):
+    """Words w5 … w299 (w999); the libraries do not load a folder without a tokenizer."""
+    vocabulary = {word: i for i, word in enumerate(SPECIALS)}
+    vocabulary.update({f"w{i}": i for i in range(len(SPECIALS), min(sizes["vocabulary"], MOST_WORDS))})
     write_json(folder / "tokenizer.json", {
         "version": "1.0", "truncation": None, "padding": None, "normalizer": None,
         "added_tokens": [{"id": i, "content": word, "single_word": False, "lstrip": False,
                           "rstrip": False, "normalized": False, "special": True}
-                         for i, word in enumerate(specials)],
+                         for i, word in enumerate(SPECIALS)],
         "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}})
     write_json(folder / "tokenizer_config.json", {
-        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": POSITIONS,
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": sizes["positions"],
         "pad_token": "[PAD]", "unk_token": "[UNK]"})
+
+
+def sizes_of(options):
+    """Of the named shape, which has a family too; else the family's tiny one. A shape of the other family is refused."""
+    family = options.family or (SHAPES[options.shape][0] if options.shape else "bert")
+    options.family = "qwen3-causal" if family == "qwen3" else family
+    shape = options.shape or ("tiny-bert" if options.family == "bert" else "tiny-qwen3")
+    if not options.family.startswith(SHAPES[shape][0]):
+        raise SystemExit(f"--shape {shape} is of family {SHAPES[shape][0]}, not {options.family}")
+    return SHAPES[shape][1]
 
 
 def write_model(folder, options):
     folder.mkdir(parents=True, exist_ok=True)
-    shapes = bert_shapes() if options.family == "bert" else qwen3_shapes(options.attention_bias)
+    sizes = sizes_of(options)
+    shapes = bert_shapes(sizes) if options.family == "bert" else qwen3_shapes(sizes, options.attention_bias)
     tensors = {options.prefix + k: make_tensor(options.seed, k, v) for k, v in shapes.items()}
-    write_json(folder / "config.json", config(options))
-    write_modules(folder, options, (BERT if options.family == "bert" else QWEN3)["hidden"])
+    write_json(folder / "config.json", config(options, sizes))
+    write_modules(folder, options, sizes["hidden"])
     write_weights(folder, tensors, options)
-    write_tokenizer(folder)
+    write_tokenizer(folder, sizes)
 
 
 def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--family", default="bert", choices=["bert", "qwen3-causal", "qwen3-bidirectional"])
+    parser.add_argument("--family", choices=["bert", "qwen3-causal", "qwen3-bidirectional"],
+                        help="default: the shape's; bert without a shape")
+    parser.add_argument("--shape", choices=SHAPES, help="default: the family's tiny one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prefix", default="", help='in front of every tensor name: "bert.", "model."')
     parser.add_argument("--shards", type=int, default=1)
