@@ -11,14 +11,12 @@
 namespace bouquet::simulation {
 
 Clients::Clients(const Scenario& scenario, EventQueue& events, GatewayChecker& checker,
-                 boost::asio::io_context& context, ivy::Encoder& encoder,
-                 const ivy::ReplicaPool& pool, Random random)
+                 boost::asio::io_context& context, ivy::Encoder& encoder, Random random)
     : scenario_(scenario),
       events_(events),
       checker_(checker),
       context_(context),
       encoder_(encoder),
-      pool_(pool),
       random_(random) {
   for (int32_t i = 0; i < scenario.num_clients; ++i) {
     clients_.push_back({random_.Fork()});
@@ -74,7 +72,7 @@ void Clients::Start(int32_t number, ivy::EncodeRequest request,
 boost::asio::awaitable<void> Clients::Ask(int32_t number, ivy::EncodeRequest request,
                                           std::function<void(bool ok)> answered) {
   const Result<ivy::EncodedRows> answer = co_await encoder_.Encode(std::move(request));
-  checker_.OnAnswer(number, answer, pool_.num_ready());
+  checker_.OnAnswer(number, answer);
   answered(answer.ok());
 }
 

@@ -9,7 +9,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "ivy/dispatch/replica_pool.h"
 #include "ivy/encode/encode_request.h"
 #include "ivy/encode/encoder.h"
 #include "tests/simulation/event_queue.h"
@@ -25,8 +24,7 @@ class Clients {
  public:
   /// Everything given must outlive the clients.
   Clients(const Scenario& scenario, EventQueue& events, GatewayChecker& checker,
-          boost::asio::io_context& context, ivy::Encoder& encoder, const ivy::ReplicaPool& pool,
-          Random random);
+          boost::asio::io_context& context, ivy::Encoder& encoder, Random random);
 
   void Begin();
   void End() { ended_ = true; }
@@ -51,7 +49,6 @@ class Clients {
   GatewayChecker& checker_;
   boost::asio::io_context& context_;
   ivy::Encoder& encoder_;
-  const ivy::ReplicaPool& pool_;
   Random random_;
   std::vector<Client> clients_;
   int32_t num_requests_ = 0;

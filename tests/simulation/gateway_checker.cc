@@ -123,8 +123,18 @@ void GatewayChecker::OnSendEnd(int32_t first_input, const Result<ivy::ChunkRows>
   }
 }
 
-void GatewayChecker::OnAnswer(int32_t number, const Result<ivy::EncodedRows>& answer,
-                              size_t num_ready) {
+void GatewayChecker::OnReadiness(size_t replica, bool ready) {
+  if (!ready) {
+    ready_.erase(replica);
+    return;
+  }
+  if (ready_.empty()) {
+    none_ready_until_ = clock_.Now();
+  }
+  ready_.insert(replica);
+}
+
+void GatewayChecker::OnAnswer(int32_t number, const Result<ivy::EncodedRows>& answer) {
   Request& request = requests_[number];
   const std::string who = fmt::format("request {}", number);
   const TimePoint now = clock_.Now();
@@ -133,7 +143,7 @@ void GatewayChecker::OnAnswer(int32_t number, const Result<ivy::EncodedRows>& an
   request.answered = true;
   log_.Expect(request.deadline.at == TimePoint::max() || now <= request.deadline.at + kAnswerBound,
               "{}: answered too long after its deadline", who);
-  log_.Expect(!request.hung_up || now <= *request.hung_up + kAnswerBound,
+  log_.Expect(!request.hung_up || now <= *request.hung_up + kAnswerBound + scenario_.longest_lag,
               "{}: ended too long after the client hung up", who);
   log_.Expect(!request.failed || now <= *request.failed + kAnswerBound + scenario_.longest_lag,
               "{}: ended too long after one of its chunks failed", who);
@@ -143,7 +153,7 @@ void GatewayChecker::OnAnswer(int32_t number, const Result<ivy::EncodedRows>& an
     ++num_ok_;
     CheckRows(request, *answer, who);
   } else {
-    CheckError(request, answer.status(), num_ready, who);
+    CheckError(request, answer.status(), who);
   }
 }
 
@@ -178,7 +188,7 @@ void GatewayChecker::CheckRows(const Request& request, const ivy::EncodedRows& r
   }
 }
 
-void GatewayChecker::CheckError(const Request& request, const Status& error, size_t num_ready,
+void GatewayChecker::CheckError(const Request& request, const Status& error,
                                 const std::string& who) {
   const auto was_sent_back = [&request](StatusCode code) {
     return request.send_errors.contains(code);
@@ -196,7 +206,8 @@ void GatewayChecker::CheckError(const Request& request, const Status& error, siz
     case StatusCode::kUnavailable:
       log_.Expect(scenario_.has_faults, "{}: unavailable where nothing fails: {}", who,
                   error.message());
-      log_.Expect(was_sent_back(StatusCode::kUnavailable) || num_ready == 0,
+      log_.Expect(was_sent_back(StatusCode::kUnavailable) || ready_.empty() ||
+                      clock_.Now() <= none_ready_until_ + kAnswerBound + scenario_.longest_lag,
                   "{}: no replica was lost", who);
       break;
     default: log_.Expect(false, "{}: {}", who, error.ToString());

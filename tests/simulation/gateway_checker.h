@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@ namespace bouquet::simulation {
 /// two replicas at most.
 class GatewayChecker {
  public:
-  /// A request whose deadline has passed, or that nobody wants any more, is answered within this: a
-  /// sender that waits for room looks that often.
+  /// A request whose deadline has passed is answered within this: a sender that waits for room
+  /// looks that often. One that nobody wants any more, or of which a chunk has failed, takes the
+  /// lag of the calls that are cancelled besides.
   static constexpr std::chrono::milliseconds kAnswerBound{10};
 
   GatewayChecker(const Scenario& scenario, const Clock& clock, EventLog& log)
@@ -31,12 +33,12 @@ class GatewayChecker {
 
   void OnRequest(int32_t number, const ivy::EncodeRequest& request);
   void OnHangUp(int32_t number);
-  /// `num_ready`: replicas.
-  void OnAnswer(int32_t number, const Result<ivy::EncodedRows>& answer, size_t num_ready);
+  void OnAnswer(int32_t number, const Result<ivy::EncodedRows>& answer);
 
   // Replicas. A chunk is known by its first input.
 
   void OnSend(size_t replica, int32_t call, const ivy::Chunk& chunk);
+  void OnReadiness(size_t replica, bool ready);
   void OnSendEnd(int32_t first_input, const Result<ivy::ChunkRows>& rows);
 
   void CheckEverythingIsAnswered();
@@ -70,8 +72,7 @@ class GatewayChecker {
   void CheckSendAgain(const Chunk& chunk, size_t replica, const Request& request,
                       const std::string& who);
   void CheckRows(const Request& request, const ivy::EncodedRows& rows, const std::string& who);
-  void CheckError(const Request& request, const Status& error, size_t num_ready,
-                  const std::string& who);
+  void CheckError(const Request& request, const Status& error, const std::string& who);
 
   const Scenario& scenario_;
   const Clock& clock_;
@@ -79,6 +80,8 @@ class GatewayChecker {
   std::map<int32_t, Request> requests_;
   std::map<int32_t, int32_t> request_of_input_;
   std::map<int32_t, Chunk> chunks_;
+  std::set<size_t> ready_;                         // replicas
+  TimePoint none_ready_until_ = TimePoint::min();  // when a time without any has ended last
   int64_t num_ok_ = 0;
 };
 

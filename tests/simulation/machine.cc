@@ -8,9 +8,7 @@
 namespace bouquet::simulation {
 namespace {
 
-// A client finds out by pings that the other end is silent.
 constexpr int64_t kFirstPingTimeoutMs = 2000;
-constexpr int64_t kLastPingTimeoutMs = 3000;
 
 }  // namespace
 
@@ -127,7 +125,7 @@ void Machine::Crash(bool quietly) {
   EndProcess();
   if (connection != nullptr) {
     const auto notice =
-        quietly ? std::chrono::milliseconds(random_.Between(1, kLastPingTimeoutMs)) : Delay();
+        quietly ? std::chrono::milliseconds(random_.Between(1, kLastPingTimeout.count())) : Delay();
     events_.After(notice, [this, connection] { CloseClientEnd(connection, "connection reset"); });
   }
 }
@@ -185,7 +183,7 @@ void Machine::Freeze(std::chrono::milliseconds duration) {
 /// The client's pings find that out, the server learns it when it can be reached again.
 void Machine::CloseUnlessBackBy(TimePoint back) {
   const TimePoint ping = events_.Now() + std::chrono::milliseconds(random_.Between(
-                                             kFirstPingTimeoutMs, kLastPingTimeoutMs));
+                                             kFirstPingTimeoutMs, kLastPingTimeout.count()));
   if (connection_ == nullptr || ping >= back) {
     return;
   }

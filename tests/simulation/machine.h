@@ -29,6 +29,9 @@ struct Connection {
 /// connection. All of it is asked for by Faults, or follows from it.
 class Machine {
  public:
+  /// A client finds out by pings, in this time at the latest, that the other end is silent.
+  static constexpr std::chrono::milliseconds kLastPingTimeout{3000};
+
   /// `reason` is what the client's network would say.
   using OnClosed = std::function<void(const Connection&, const std::string& reason)>;
 

@@ -43,7 +43,6 @@ SimulatedReplica::SimulatedReplica(size_t index, Machine& machine, const Scenari
 }
 
 boost::asio::awaitable<Result<ivy::ChunkRows>> SimulatedReplica::Submit(ivy::Chunk chunk) {
-  CO_RETURN_IF_ERROR(ledger_.CheckAdmitted());
   auto call = std::make_shared<Call>();
   call->number = num_calls_++;
   call->identity = ledger_.identity();
@@ -56,6 +55,11 @@ boost::asio::awaitable<Result<ivy::ChunkRows>> SimulatedReplica::Submit(ivy::Chu
   call->within_limits = ledger_.Admits(longest_input);
   const int32_t first_input = chunk.sequences.front().ids[kInputMark];
   checker_.OnSend(index_, call->number, chunk);
+  if (Status refusal = CheckMaySend(call->num_tokens); !refusal.ok()) {
+    log_.Add("{} gets no call {}: {}", machine_.name(), call->number, refusal.message());
+    checker_.OnSendEnd(first_input, refusal);
+    co_return refusal;
+  }
   const Deadline deadline = chunk.deadline;
   const std::stop_token cancelled = chunk.cancelled;
   Start(call, std::move(chunk));
@@ -71,10 +75,17 @@ boost::asio::awaitable<Result<ivy::ChunkRows>> SimulatedReplica::Submit(ivy::Chu
   } else {
     rows = ledger_.NoteError({call->rows->status(), call->from_replica, cancelled.stop_requested(),
                               call->within_limits});
+    checker_.OnReadiness(index_, ledger_.Load().ready);
     ProbeAgainIfAsked();
   }
   checker_.OnSendEnd(first_input, rows);
   co_return rows;
+}
+
+/// Without asking it.
+Status SimulatedReplica::CheckMaySend(int64_t num_tokens) const {
+  RETURN_IF_ERROR(ledger_.CheckRoom(num_tokens));
+  return ledger_.CheckAdmitted();
 }
 
 void SimulatedReplica::Start(const CallPointer& call, ivy::Chunk chunk) {
@@ -201,6 +212,7 @@ void SimulatedReplica::OnProbeAnswer(int64_t probe, ivy::ReplicaLedger::ProbeAns
     }
   }
   const ivy::ReplicaLoad load = ledger_.Load();
+  checker_.OnReadiness(index_, load.ready);
   if (load.ready != was_ready) {
     log_.Add("{} is {}", machine_.name(), load.ready ? "ready" : load.reason_unready);
   }

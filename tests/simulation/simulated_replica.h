@@ -44,6 +44,7 @@ class SimulatedReplica final : public ivy::Replica {
   struct Call;
   using CallPointer = std::shared_ptr<Call>;
 
+  Status CheckMaySend(int64_t num_tokens) const;
   void Start(const CallPointer& call, ivy::Chunk chunk);
   void Receive(SimulatedServer& server, const CallPointer& call, const ivy::Chunk& chunk,
                std::optional<std::chrono::nanoseconds> remaining);

@@ -1,5 +1,6 @@
 #include "tests/simulation/world.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <deque>
@@ -35,11 +36,11 @@ using std::chrono::milliseconds;
 // discovery and what waits behind it.
 constexpr milliseconds kCalm(90'000);
 constexpr milliseconds kLastRequestTime(60'000);  // the longest input on the slowest engine
-// A replica that is there again is found again by then: a probe that got no answer, the longest
-// wait for the next, and the way there and back.
-constexpr milliseconds kBackWithin = SimulatedReplica::kProbeTimeout +
-                                     ivy::ProbeSchedule::Options().longest_retry +
-                                     milliseconds(500);
+// A replica that is there again is found again by then: the loss of its old connection has been
+// noticed, then the longest wait for the next probe, and the way there and back.
+constexpr milliseconds kBackWithin =
+    std::max(Machine::kLastPingTimeout, SimulatedReplica::kProbeTimeout) +
+    ivy::ProbeSchedule::Options().longest_retry + milliseconds(500);
 
 class World {
  public:
@@ -108,7 +109,7 @@ Status World::Admit(const ivy::ReplicaDescription& description) {
     CHECK(encoder.ok());
     encoder_ = std::move(encoder).value();
     clients_ = std::make_unique<Clients>(scenario_, events_, gateway_checker_, context_, *encoder_,
-                                         pool_, random_.Fork());
+                                         random_.Fork());
     events_.After(milliseconds(0), [this] { BeginLoad(); });  // when the probe has been noted
   }
   return verdict;
