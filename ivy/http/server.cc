@@ -197,7 +197,7 @@ Status Server::Start() { return impl_->Start(); }
 
 uint16_t Server::port() const { return impl_->port(); }
 
-void Server::SetLimits(ServerLimits limits) { impl_->state().limits.Replace(std::move(limits)); }
+void Server::SetLimits(const ServerLimits& limits) { impl_->state().limits.Replace(limits); }
 
 void Server::RefuseNewRequests() { impl_->state().refusing = true; }
 

@@ -55,7 +55,7 @@ class Server {
   uint16_t port() const;
 
   /// A request is held to the limits that were in force when it began. Thread: any.
-  void SetLimits(ServerLimits limits);
+  void SetLimits(const ServerLimits& limits);
 
   /// From now on requests to data routes are answered 503; those already being read or answered
   /// finish. Every answer closes its connection.
