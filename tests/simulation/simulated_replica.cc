@@ -56,6 +56,10 @@ boost::asio::awaitable<Result<ivy::ChunkRows>> SimulatedReplica::Submit(ivy::Chu
   call->within_limits = ledger_.Admits(longest_input);
   const int32_t first_input = chunk.sequences.front().ids[kInputMark];
   checker_.OnSend(index_, call->number, chunk);
+  if (const Status full = ledger_.CheckRoom(call->num_tokens); !full.ok()) {
+    checker_.OnSendEnd(first_input, full);
+    co_return full;
+  }
   const Deadline deadline = chunk.deadline;
   const std::stop_token cancelled = chunk.cancelled;
   Start(call, std::move(chunk));
@@ -70,7 +74,7 @@ boost::asio::awaitable<Result<ivy::ChunkRows>> SimulatedReplica::Submit(ivy::Chu
     rows = std::move(*call->rows);
   } else {
     rows = ledger_.NoteError({call->rows->status(), call->from_replica, cancelled.stop_requested(),
-                              call->within_limits});
+                              call->within_limits, call->num_tokens});
     ProbeAgainIfAsked();
   }
   checker_.OnSendEnd(first_input, rows);
