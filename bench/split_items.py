@@ -64,21 +64,45 @@ def grpc_hop(binary):
     return {"rounds": HOP_ROUNDS, "rows": rows}
 
 
+@contextlib.contextmanager
+def cores_awake():
+    """Idle-priority loops on every core: they give way at once, but no core sleeps meanwhile."""
+    def idle_priority():
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+    loops = [subprocess.Popen(["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"], preexec_fn=idle_priority)
+             for core in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def ivy_stages(binary, echo, model):
-    """Where the time of one short query goes, medians of some runs."""
+    """Where the time of one short query goes, medians of some runs: with cores that sleep whenever nothing is to do, as
+    they are left, and awake, as an engine at work keeps them."""
     bare = ServerProcess([echo, "{port}"])
-    runs = []
+    runs = {"awake": [], "asleep": []}
     for _ in range(STAGE_ROUNDS):
-        run = subprocess.run([binary, model, str(bare.port), str(STAGE_REQUESTS)], capture_output=True, text=True,
-                             check=True)
-        runs.append(json.loads(run.stdout))
+        for cores, some in runs.items():
+            with cores_awake() if cores == "awake" else contextlib.nullcontext():
+                run = subprocess.run([binary, model, str(bare.port), str(STAGE_REQUESTS)], capture_output=True,
+                                     text=True, check=True)
+            some.append(json.loads(run.stdout))
     bare.stop()
-    alone = {name: statistics.median(run["alone_us"][name] for run in runs) for name in runs[0]["alone_us"]}
-    result = {"requests": STAGE_ROUNDS * STAGE_REQUESTS, "total_us": median_of(runs, "total_us"),
-              "echo_us": median_of(runs, "echo_us"), "alone_us": alone,
-              "stages": [{"stage": stage, "p50_us": statistics.median(run["stages_us"][i] for run in runs)}
-                         for i, stage in enumerate(STAGES)]}
-    print(f"  {result['total_us']:.0f} us from send to last byte, a bare echo {result['echo_us']:.0f} us", flush=True)
+    awake = runs["awake"]
+    result = {"requests": STAGE_ROUNDS * STAGE_REQUESTS,
+              "alone_us": {name: statistics.median(run["alone_us"][name] for run in awake)
+                           for name in awake[0]["alone_us"]},
+              "stages": [{"stage": stage, **{cores: statistics.median(run["stages_us"][i] for run in some)
+                                             for cores, some in runs.items()}} for i, stage in enumerate(STAGES)]}
+    for name in ("total_us", "echo_us"):
+        result[name] = {cores: median_of(some, name) for cores, some in runs.items()}
+    for cores in runs:
+        print(f"  cores {cores}: {result['total_us'][cores]:.0f} us from send to last byte, a bare echo "
+              f"{result['echo_us'][cores]:.0f} us", flush=True)
     return result
 
 

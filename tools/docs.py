@@ -112,12 +112,16 @@ def grpc_hop(result):
 
 def ivy_stages(result):
     facts = result["ivy_stages"]
-    rows = [[stage["stage"], f"{stage['p50_us']:.1f}"] for stage in facts["stages"]]
-    rows += [["**send to last byte**", f"**{facts['total_us']:.1f}**"],
-             ["a bare HTTP echo, same client", f"{facts['echo_us']:.1f}"]]
+
+    def both(name, us, mark=""):
+        return [f"{mark}{name}{mark}"] + [f"{mark}{us[cores]:.1f}{mark}" for cores in ("awake", "asleep")]
+
+    rows = [both(stage["stage"], stage) for stage in facts["stages"]]
+    rows += [both("send to last byte", facts["total_us"], "**"), both("a bare HTTP echo, same client", facts["echo_us"])]
     alone = ", ".join(f"{name} {us:.2f}" for name, us in facts["alone_us"].items())
-    return (table(["stage", "p50 us"], rows) + f"\nWhat is a pure function, by itself and warm, in us: {alone}.\n"
-            + f"{facts['requests']} requests. " + source_line(result))
+    return (table(["stage, p50 us", "cores awake", "cores asleep"], rows)
+            + f"\nWhat is a pure function, by itself and warm, in us: {alone}.\n"
+            + f"{facts['requests']} requests each. " + source_line(result))
 
 
 def null_rates(result):
