@@ -17,8 +17,9 @@ NULL_ROUNDS, NULL_SECONDS = 3, 3
 NULL_CONNECTIONS = (1, 16, 64)
 BATCH = 32
 OVERLOAD_ROUNDS = 3
-OVERLOAD_TOKENS = 16
-CAPACITY_IN_FLIGHT, CAPACITY_SECONDS = 64, 5
+# Length of an input, and how many keep the engine's steps full: short queries, and passages.
+OVERLOAD_SHAPES = ((16, 64), (128, 32))
+CAPACITY_SECONDS = 5
 STEADY_SECONDS = 15
 CALM_SECONDS, BURST_SECONDS = 5, 8
 # A queue of 2 s drains in 2 / (1 - this) seconds after the burst: any busier, and 3 s cannot be met.
@@ -63,21 +64,45 @@ def grpc_hop(binary):
     return {"rounds": HOP_ROUNDS, "rows": rows}
 
 
+@contextlib.contextmanager
+def cores_awake():
+    """Idle-priority loops on every core: they give way at once, but no core sleeps meanwhile."""
+    def idle_priority():
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+    loops = [subprocess.Popen(["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"], preexec_fn=idle_priority)
+             for core in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def ivy_stages(binary, echo, model):
-    """Where the time of one short query goes, medians of some runs."""
+    """Where the time of one short query goes, medians of some runs: with cores that sleep whenever nothing is to do, as
+    they are left, and awake, as an engine at work keeps them."""
     bare = ServerProcess([echo, "{port}"])
-    runs = []
+    runs = {"awake": [], "asleep": []}
     for _ in range(STAGE_ROUNDS):
-        run = subprocess.run([binary, model, str(bare.port), str(STAGE_REQUESTS)], capture_output=True, text=True,
-                             check=True)
-        runs.append(json.loads(run.stdout))
+        for cores, some in runs.items():
+            with cores_awake() if cores == "awake" else contextlib.nullcontext():
+                run = subprocess.run([binary, model, str(bare.port), str(STAGE_REQUESTS)], capture_output=True,
+                                     text=True, check=True)
+            some.append(json.loads(run.stdout))
     bare.stop()
-    alone = {name: statistics.median(run["alone_us"][name] for run in runs) for name in runs[0]["alone_us"]}
-    result = {"requests": STAGE_ROUNDS * STAGE_REQUESTS, "total_us": median_of(runs, "total_us"),
-              "echo_us": median_of(runs, "echo_us"), "alone_us": alone,
-              "stages": [{"stage": stage, "p50_us": statistics.median(run["stages_us"][i] for run in runs)}
-                         for i, stage in enumerate(STAGES)]}
-    print(f"  {result['total_us']:.0f} us from send to last byte, a bare echo {result['echo_us']:.0f} us", flush=True)
+    awake = runs["awake"]
+    result = {"requests": STAGE_ROUNDS * STAGE_REQUESTS,
+              "alone_us": {name: statistics.median(run["alone_us"][name] for run in awake)
+                           for name in awake[0]["alone_us"]},
+              "stages": [{"stage": stage, **{cores: statistics.median(run["stages_us"][i] for run in some)
+                                             for cores, some in runs.items()}} for i, stage in enumerate(STAGES)]}
+    for name in ("total_us", "echo_us"):
+        result[name] = {cores: median_of(some, name) for cores, some in runs.items()}
+    for cores in runs:
+        print(f"  cores {cores}: {result['total_us'][cores]:.0f} us from send to last byte, a bare echo "
+              f"{result['echo_us'][cores]:.0f} us", flush=True)
     return result
 
 
@@ -163,25 +188,25 @@ def ivy_and_two_tulips(bouquet, model, server_core, client_core):
         yield server.port
 
 
-def bench_row(bouquet, core, suite, port, *flags):
+def bench_row(bouquet, core, suite, port, tokens, *flags):
     """The one row of a run of `bouquet bench`."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         subprocess.run(["taskset", "-c", core, bouquet, "bench", suite, f"127.0.0.1:{port}", "--tokens",
-                        str(OVERLOAD_TOKENS), "--rounds", "1", "--quiet", "true", "--output", out.name,
+                        str(tokens), "--rounds", "1", "--quiet", "true", "--output", out.name,
                         *map(str, flags)], check=True, stdout=subprocess.DEVNULL)
         return json.loads(Path(out.name).read_text())["rows"][0]
 
 
-def overload_round(bouquet, port, core):
+def overload_round(bouquet, port, core, tokens, in_flight):
     def capacity():
-        row = bench_row(bouquet, core, "concurrency", port, "--in-flight", CAPACITY_IN_FLIGHT, "--seconds",
+        row = bench_row(bouquet, core, "concurrency", port, tokens, "--in-flight", in_flight, "--seconds",
                         CAPACITY_SECONDS)
         return row["metrics"]["requests_per_s"]["median"]
 
     before = capacity()
-    steady = bench_row(bouquet, core, "load", port, "--rate", 2 * before, "--seconds", STEADY_SECONDS)
+    steady = bench_row(bouquet, core, "load", port, tokens, "--rate", 2 * before, "--seconds", STEADY_SECONDS)
     after = capacity()
-    burst = bench_row(bouquet, core, "load", port, "--rate", CALM_SHARE * before, "--burst", 2 * before, "--seconds",
+    burst = bench_row(bouquet, core, "load", port, tokens, "--rate", CALM_SHARE * before, "--burst", 2 * before, "--seconds",
                       CALM_SECONDS, "--burst-seconds", BURST_SECONDS)
     refused = steady["failed"].get("429", {"count": 0, "with_retry_after": 0, "latency_ms": {"p50": 0, "p99": 0}})
     burst_refused = burst["failed"].get("429", {"count": 0, "with_retry_after": 0})
@@ -204,16 +229,23 @@ def overload(bouquet, model):
     server_core, client_core = server_and_client_core()
     results = []
     for form, start in (("one process", one_process), ("Ivy and two Tulips", ivy_and_two_tulips)):
-        with start(bouquet, model, server_core, client_core) as port:
-            rounds = [overload_round(bouquet, port, client_core) for _ in range(OVERLOAD_ROUNDS)]
-        recoveries = [r["recovery_s"] for r in rounds]
-        row = {"form": form, "goodput_share": statistics.median(r["goodput_per_s"] / r["capacity_per_s"] for r in rounds),
-               **{name: median_of(rounds, name) for name in ("capacity_per_s", "goodput_per_s", "accepted_p99_ms",
-                                                             "refused_p50_ms", "refused_p99_ms", "send_lag_p99_ms")},
-               **{name: sum(r[name] for r in rounds) for name in ("refused", "with_retry_after", "other_failures")},
-               "recovery_s": None if None in recoveries else statistics.median(recoveries), "rounds": rounds}
-        results.append(row)
-        print(f"  {form}: capacity {row['capacity_per_s']:.0f}/s, goodput {row['goodput_share']:.2f} of it; "
-              f"{row['refused']} refused, p99 {row['refused_p99_ms']:.1f} ms, {row['with_retry_after']} with "
-              f"Retry-After; recovered after {row['recovery_s']} s", flush=True)
-    return {"max_queue_s": MAX_QUEUE_SECONDS, "calm_share": CALM_SHARE, "tokens": OVERLOAD_TOKENS, "rows": results}
+        for tokens, in_flight in OVERLOAD_SHAPES:
+            with start(bouquet, model, server_core, client_core) as port:
+                rounds = [overload_round(bouquet, port, client_core, tokens, in_flight)
+                          for _ in range(OVERLOAD_ROUNDS)]
+            results.append(overload_row(form, tokens, rounds))
+    return {"max_queue_s": MAX_QUEUE_SECONDS, "calm_share": CALM_SHARE, "rows": results}
+
+
+def overload_row(form, tokens, rounds):
+    recoveries = [r["recovery_s"] for r in rounds]
+    row = {"form": form, "tokens": tokens,
+           "goodput_share": statistics.median(r["goodput_per_s"] / r["capacity_per_s"] for r in rounds),
+           **{name: median_of(rounds, name) for name in ("capacity_per_s", "goodput_per_s", "accepted_p99_ms",
+                                                         "refused_p50_ms", "refused_p99_ms", "send_lag_p99_ms")},
+           **{name: sum(r[name] for r in rounds) for name in ("refused", "with_retry_after", "other_failures")},
+           "recovery_s": None if None in recoveries else statistics.median(recoveries), "rounds": rounds}
+    print(f"  {form}, {tokens} tokens: capacity {row['capacity_per_s']:.0f}/s, goodput {row['goodput_share']:.2f} of "
+          f"it; {row['refused']} refused, p99 {row['refused_p99_ms']:.1f} ms, {row['with_retry_after']} with "
+          f"Retry-After; recovered after {row['recovery_s']} s", flush=True)
+    return row

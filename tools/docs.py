@@ -112,12 +112,16 @@ def grpc_hop(result):
 
 def ivy_stages(result):
     facts = result["ivy_stages"]
-    rows = [[stage["stage"], f"{stage['p50_us']:.1f}"] for stage in facts["stages"]]
-    rows += [["**send to last byte**", f"**{facts['total_us']:.1f}**"],
-             ["a bare HTTP echo, same client", f"{facts['echo_us']:.1f}"]]
+
+    def both(name, us, mark=""):
+        return [f"{mark}{name}{mark}"] + [f"{mark}{us[cores]:.1f}{mark}" for cores in ("awake", "asleep")]
+
+    rows = [both(stage["stage"], stage) for stage in facts["stages"]]
+    rows += [both("send to last byte", facts["total_us"], "**"), both("a bare HTTP echo, same client", facts["echo_us"])]
     alone = ", ".join(f"{name} {us:.2f}" for name, us in facts["alone_us"].items())
-    return (table(["stage", "p50 us"], rows) + f"\nWhat is a pure function, by itself and warm, in us: {alone}.\n"
-            + f"{facts['requests']} requests. " + source_line(result))
+    return (table(["stage, p50 us", "cores awake", "cores asleep"], rows)
+            + f"\nWhat is a pure function, by itself and warm, in us: {alone}.\n"
+            + f"{facts['requests']} requests each. " + source_line(result))
 
 
 def null_rates(result):
@@ -133,14 +137,14 @@ def overload(result):
     def recovery(row):
         return "not within the run" if row["recovery_s"] is None else f"{row['recovery_s']:.2f} s"
 
-    rows = [[row["form"], f"{row['capacity_per_s']:.0f}/s", f"**{row['goodput_share']:.2f}**", row["refused"],
+    rows = [[row["form"], row["tokens"], f"{row['capacity_per_s']:.0f}/s", f"**{row['goodput_share']:.2f}**", row["refused"],
              f"{100 * row['with_retry_after'] / max(row['refused'], 1):.0f} %", row["other_failures"],
              f"{row['refused_p50_ms']:.2f} / {row['refused_p99_ms']:.2f}", f"{row['send_lag_p99_ms']:.2f}",
              f"{row['accepted_p99_ms']:.0f}", recovery(row)] for row in facts["rows"]]
-    return (table(["form", "capacity", "goodput / capacity", "429", "with Retry-After", "other failures",
+    return (table(["form", "tokens", "capacity", "goodput / capacity", "429", "with Retry-After", "other failures",
                    "429: p50 / p99 ms", "generator's lag, p99 ms", "accepted: p99 ms", "recovered after"], rows)
-            + f"\nInputs of {facts['tokens']} tokens, --max-queue-ms {1000 * facts['max_queue_s']}, "
-              f"{len(facts['rows'][0]['rounds'])} rounds. " + source_line(result))
+            + f"\n--max-queue-ms {1000 * facts['max_queue_s']}; medians of {len(facts['rows'][0]['rounds'])} rounds. "
+            + source_line(result))
 
 
 ITEMS = {"engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed, "grpc_hop": grpc_hop,

@@ -17,10 +17,19 @@ bool IsCalm(const Window& window, nanoseconds base_p99) {
 std::optional<double> RecoverySeconds(const std::vector<Window>& windows, const BurstPlan& burst,
                                       nanoseconds base_p99) {
   const nanoseconds width = Tally::kWindow;
+  std::optional<double> calm_since;
   for (auto i = static_cast<size_t>((burst.end() + width - nanoseconds(1)) / width);
-       i + 1 < windows.size(); ++i) {
-    if (IsCalm(windows[i], base_p99) && IsCalm(windows[i + 1], base_p99)) {
-      return std::chrono::duration<double>(width * static_cast<int64_t>(i) - burst.end()).count();
+       i < windows.size(); ++i) {
+    if (windows[i].ok + windows[i].failed == 0) {
+      continue;
+    }
+    if (!IsCalm(windows[i], base_p99)) {
+      calm_since.reset();
+    } else if (calm_since) {
+      return calm_since;
+    } else {
+      calm_since =
+          std::chrono::duration<double>(width * static_cast<int64_t>(i) - burst.end()).count();
     }
   }
   return std::nullopt;

@@ -15,7 +15,8 @@ struct BurstOutcome {
   double goodput_per_second = 0;  // answered of what was due within it
   double refused_share = 0;       // of what was due within it
   /// From the burst's end until two windows in a row are calm: nothing refused, and p99 at most
-  /// twice the base's. In steps of Tally::kWindow. nullopt: not within the round.
+  /// twice the base's. Windows in which nothing was due say nothing. In steps of Tally::kWindow.
+  /// nullopt: not within the round.
   std::optional<double> recovery_seconds;
 };
 

@@ -42,6 +42,13 @@ TEST(RecoveryTest, DoesNotTrustASingleCalmWindow) {
   EXPECT_DOUBLE_EQ(outcome.value().recovery_seconds.value(), 0.5);
 }
 
+TEST(RecoveryTest, LearnsNothingFromAWindowInWhichNothingWasDue) {
+  std::vector<Window> windows =
+      Windows({5ms, 5ms, 5ms, 5ms, 50ms, 80ms, 60ms, 0ms, 0ms, 40ms, 5ms, 0ms, 5ms});
+  windows[7] = windows[8] = windows[11] = Window();
+  EXPECT_DOUBLE_EQ(JudgeBurst(windows, kBurst).value().recovery_seconds.value(), 1);
+}
+
 TEST(RecoveryTest, IsNotOverWhileRequestsAreRefused) {
   std::vector<Window> windows = Windows(std::vector(10, 5ms));
   windows[4].failed = 30;

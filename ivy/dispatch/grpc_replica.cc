@@ -188,8 +188,8 @@ void GrpcReplica::PublishLoad() {
 Status GrpcReplica::ErrorOf(const Call& call, bool cancelled) {
   ReadStatus read = ReadGrpcStatus(call.status);
   const std::lock_guard lock(mutex_);
-  Status error =
-      ledger_.NoteError({std::move(read.status), read.from_server, cancelled, call.within_limits});
+  Status error = ledger_.NoteError(
+      {std::move(read.status), read.from_server, cancelled, call.within_limits, call.num_tokens});
   PublishLoad();
   if (ledger_.probe_now()) {
     changed_.notify_all();

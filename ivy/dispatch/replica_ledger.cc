@@ -1,7 +1,6 @@
 #include "ivy/dispatch/replica_ledger.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,31 +21,23 @@ ReplicaLoad ReplicaLedger::Load() const {
 }
 
 Status ReplicaLedger::CheckRoom(int64_t num_tokens) const {
-  if (!load_.ready || own_tokens_ == 0 || description_->max_queue_ms <= 0 ||
-      load_.tokens_per_second <= 0) {
-    return {};
-  }
-  const auto ms_of = [&](int64_t tokens) {
-    return static_cast<double>(tokens) * 1000 / load_.tokens_per_second;
-  };
-  // A step's worth is computed and waits no more.
-  const int64_t waiting = std::max<int64_t>(0, own_tokens_ - description_->step_tokens);
-  if (ms_of(waiting + num_tokens) <= static_cast<double>(description_->max_queue_ms)) {
-    return {};
-  }
-  constexpr double kLongestRetry = 3600;
-  return ResourceExhausted(fmt::format("the queue is full: {} tokens wait, {:.0f} ms of work, and "
-                                       "{} more would pass the limit of {} ms (--max-queue-ms)",
-                                       waiting, ms_of(waiting), num_tokens,
-                                       description_->max_queue_ms))
-      .WithRetryAfter(
-          static_cast<int32_t>(std::clamp(std::ceil(ms_of(waiting) / 1000), 1.0, kLongestRetry)));
+  return num_tokens >= full_tokens_ ? full_ : Status();
 }
 
 void ReplicaLedger::NoteEnded(int64_t num_tokens, std::optional<int64_t> queued_tokens) {
   own_tokens_ -= num_tokens;
   if (queued_tokens) {
     NoteQueue(*queued_tokens);
+  }
+  if (queued_tokens || own_tokens_ == 0) {
+    full_ = Status();  // its queue has moved, or nothing of ours is there to tell when it does
+  }
+}
+
+void ReplicaLedger::NoteFull(const Status& refusal, int64_t num_tokens) {
+  if (own_tokens_ > 0) {
+    full_tokens_ = full_.ok() ? num_tokens : std::min(full_tokens_, num_tokens);
+    full_ = refusal;
   }
 }
 
@@ -67,6 +58,8 @@ Status ReplicaLedger::NoteError(CallError error) {
   if (error.from_replica) {
     if (error.status.code() == StatusCode::kUnavailable) {
       StopSending(error.status.message());  // it stops, or loads: the next probe says more
+    } else if (error.status.code() == StatusCode::kResourceExhausted) {
+      NoteFull(error.status, error.num_tokens);
     }
     return std::move(error.status);
   }
@@ -135,6 +128,7 @@ void ReplicaLedger::NoteServing(ProbeAnswer answer, std::optional<Status> verdic
     LogInfo("replica {} is ready again", name_);
   }
   asked_ = true;
+  full_ = Status();
   NoteQueue(answer.queued_tokens);
   load_.tokens_per_second = answer.tokens_per_second;
   usable_ = verdict_.ok();
@@ -147,6 +141,7 @@ void ReplicaLedger::NoteUnusable(const std::string& reason) {
     LogWarning("replica {} is not ready: {}", name_, reason);
   }
   asked_ = true;
+  full_ = Status();
   usable_ = false;
   load_.ready = false;
   load_.reason_unready = fmt::format("{}: {}", name_, reason);

@@ -39,6 +39,7 @@ class ReplicaLedger {
     bool from_replica = false;   // the replica's own word, not the network's
     bool cancelled = false;      // its answer is no longer wanted
     bool within_limits = false;  // when it was sent, the replica said that it admits such inputs
+    int64_t num_tokens = 0;      // sent with it
   };
 
   /// `name` is for messages.
@@ -57,9 +58,9 @@ class ReplicaLedger {
   bool Admits(int32_t longest_input) const {
     return description_ && longest_input <= description_->max_input_tokens;
   }
-  /// kResourceExhausted when what was sent and is not answered yet must fill the replica's queue:
-  /// it would refuse more, at the price of a call. What others have sent it is not counted, since
-  /// that is known too late; the replica itself has the last word.
+  /// What the replica said when its queue was full, as long as that must still hold: nothing of
+  /// ours has been answered since, and this is no smaller than what it refused. It would refuse
+  /// again, at the price of a call.
   Status CheckRoom(int64_t num_tokens) const;
   void NoteSent(int64_t num_tokens) { own_tokens_ += num_tokens; }
   /// A call has ended, with what the replica said of its queue if it said anything.
@@ -86,6 +87,7 @@ class ReplicaLedger {
   void Retire();
 
  private:
+  void NoteFull(const Status& refusal, int64_t num_tokens);
   void NoteServing(ProbeAnswer answer, std::optional<Status> verdict);
   void NoteUnusable(const std::string& reason);
   void NoteQueue(int64_t reported_tokens);
@@ -99,8 +101,10 @@ class ReplicaLedger {
   Status verdict_;                                 // on that one
   ReplicaLoad load_;                               // queued_tokens: of others
   int64_t own_tokens_ = 0;
-  bool usable_ = false;  // so the last probe found it
-  bool asked_ = false;   // once: so that the log says why the first probe found nothing
+  Status full_;              // the last refusal for lack of room, until something moves; else OK
+  int64_t full_tokens_ = 0;  // the smallest that was refused since
+  bool usable_ = false;      // so the last probe found it
+  bool asked_ = false;       // once: so that the log says why the first probe found nothing
   bool probe_now_ = false;
   bool retired_ = false;
 };

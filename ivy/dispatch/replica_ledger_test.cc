@@ -197,31 +197,51 @@ TEST(ReplicaLedgerTest, IsNotReadyOnceRetired) {
   EXPECT_FALSE(ledger.Load().ready);
 }
 
-TEST(ReplicaLedgerTest, RefusesWhatTheReplicaWouldRefuse) {
-  ReplicaLedger ledger("host:1", kProbe);
-  EXPECT_TRUE(ledger.CheckRoom(1'000'000).ok());  // not reached: it will say itself what is wrong
-  ReplicaLedger::ProbeAnswer serving = Serving();
-  serving.description.step_tokens = 32;
-  serving.description.max_queue_ms = 2000;  // 1000 tokens at 500 a second
-  Probe(ledger, std::move(serving));
-  EXPECT_TRUE(ledger.CheckRoom(5000).ok());  // an idle replica takes any chunk
-  ledger.NoteSent(1000);
-  EXPECT_TRUE(ledger.CheckRoom(32).ok());  // a step's worth of the 1000 does not wait
-  const Status full = ledger.CheckRoom(33);
-  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted);
-  EXPECT_THAT(full.message(), HasSubstr("968 tokens wait, 1936 ms of work, and 33 more"));
-  EXPECT_EQ(full.retry_after_seconds(), 2);
-  ledger.NoteEnded(1, std::nullopt);
-  EXPECT_TRUE(ledger.CheckRoom(33).ok());
+/// A call that the replica refuses because its queue is full.
+void Refuse(ReplicaLedger& ledger, int64_t num_tokens) {
+  ledger.NoteSent(num_tokens);
+  ledger.NoteEnded(num_tokens, std::nullopt);
+  const Status full = ResourceExhausted("the queue is full").WithRetryAfter(2);
+  EXPECT_EQ(ledger.NoteError({full, true, false, true, num_tokens}).code(),
+            StatusCode::kResourceExhausted);
 }
 
-TEST(ReplicaLedgerTest, LeavesItToTheReplicaToCountTheWorkOfOthers) {
+TEST(ReplicaLedgerTest, DoesNotAskAFullReplicaAgainUntilItsQueueMoves) {
   ReplicaLedger ledger("host:1", kProbe);
-  ReplicaLedger::ProbeAnswer serving = Serving(/*queued_tokens=*/100'000);
-  serving.description.max_queue_ms = 2000;
-  Probe(ledger, std::move(serving));
-  ledger.NoteSent(10);
-  EXPECT_TRUE(ledger.CheckRoom(10).ok());
+  Probe(ledger, Serving());
+  EXPECT_TRUE(ledger.CheckRoom(16).ok());
+  ledger.NoteSent(30);
+  ledger.NoteSent(20);
+  Refuse(ledger, 16);
+  EXPECT_EQ(ledger.CheckRoom(16).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(ledger.CheckRoom(17).retry_after_seconds(), 2);
+  ledger.NoteEnded(30, /*queued_tokens=*/20);
+  EXPECT_TRUE(ledger.CheckRoom(16).ok());
+  Refuse(ledger, 16);
+  Probe(ledger, Serving());
+  EXPECT_TRUE(ledger.CheckRoom(16).ok());
+}
+
+TEST(ReplicaLedgerTest, AsksAFullReplicaWhetherLessWouldFit) {
+  ReplicaLedger ledger("host:1", kProbe);
+  Probe(ledger, Serving());
+  ledger.NoteSent(30);
+  Refuse(ledger, 16);
+  EXPECT_TRUE(ledger.CheckRoom(15).ok());
+  Refuse(ledger, 8);
+  EXPECT_FALSE(ledger.CheckRoom(8).ok());
+  EXPECT_TRUE(ledger.CheckRoom(7).ok());
+}
+
+TEST(ReplicaLedgerTest, AsksAReplicaThatIsFullOfTheWorkOfOthersEachTime) {
+  ReplicaLedger ledger("host:1", kProbe);
+  Probe(ledger, Serving());
+  Refuse(ledger, 16);
+  EXPECT_TRUE(ledger.CheckRoom(16).ok());
+  ledger.NoteSent(30);
+  Refuse(ledger, 16);
+  ledger.NoteEnded(30, std::nullopt);  // lost: nothing is left that could be answered
+  EXPECT_TRUE(ledger.CheckRoom(16).ok());
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ boost::asio::awaitable<Result<ivy::ChunkRows>> SimulatedReplica::Submit(ivy::Chu
     rows = std::move(*call->rows);
   } else {
     rows = ledger_.NoteError({call->rows->status(), call->from_replica, cancelled.stop_requested(),
-                              call->within_limits});
+                              call->within_limits, call->num_tokens});
     checker_.OnReadiness(index_, ledger_.Load().ready);
     ProbeAgainIfAsked();
   }
