@@ -3,7 +3,6 @@
 //   null_service MODEL PORT         the gateway alone: every input gets the same row at once
 //   null_service MODEL PORT whole   tokenizer and Tulip's queue as well (null_model.h)
 #include <charconv>
-#include <csignal>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "bench/null_model.h"
+#include "cli/signals.h"
 #include "ivy/gateway.h"
 #include "model/model_folder.h"
 
@@ -57,6 +57,7 @@ ivy::ServedModel Whole(NullModel& model) {
 }
 
 Status Serve(const std::string& path, int32_t port, bool whole) {
+  const cli::Signals signals;
   const SystemClock clock;
   Metrics metrics;
   std::unique_ptr<NullModel> model;
@@ -76,11 +77,7 @@ Status Serve(const std::string& path, int32_t port, bool whole) {
                    ivy::Gateway::Create(config, std::move(models), metrics));
   RETURN_IF_ERROR(gateway->Start());
   gateway->SetReady(name, {});
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  signals.Wait();
   gateway->Drain();
   gateway->Stop();
   return {};
@@ -98,10 +95,6 @@ int main(int argc, char** argv) {
     std::cerr << "usage: null_service MODEL PORT [whole]\n";
     return 2;
   }
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread starts: Serve waits for it
   const bouquet::Status status = bouquet::bench::Serve(argv[1], port, whole);
   if (!status.ok()) {
     std::cerr << "null_service: " << status.ToString() << '\n';

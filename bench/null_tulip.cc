@@ -2,7 +2,6 @@
 // both cost without any computing (bench/split_items.py).
 //
 //   null_tulip MODEL ADDRESS
-#include <csignal>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "bench/null_model.h"
+#include "cli/signals.h"
 #include "model/model_folder.h"
 #include "testing/null_step_engine.h"
 #include "tulip/server.h"
@@ -17,7 +17,8 @@
 namespace bouquet::bench {
 namespace {
 
-Status Serve(const std::string& path, const std::string& address, const sigset_t& signals) {
+Status Serve(const std::string& path, const std::string& address) {
+  const cli::Signals signals;
   ASSIGN_OR_RETURN(const model::ModelFolder folder, model::ModelFolder::Open(path));
   const SystemClock clock;
   Metrics metrics;
@@ -29,8 +30,7 @@ Status Serve(const std::string& path, const std::string& address, const sigset_t
       tulip::Server::Start(
           {.listen = {address}, .model_name = folder.name, .max_message_bytes = 16 << 20}, clock));
   server->SetReady(*core);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  signals.Wait();
   server->Drain(std::chrono::seconds(1));
   return {};
 }
@@ -43,11 +43,7 @@ int main(int argc, char** argv) {
     std::cerr << "usage: null_tulip MODEL ADDRESS\n";
     return 2;
   }
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread starts: Serve waits for it
-  const bouquet::Status status = bouquet::bench::Serve(argv[1], argv[2], signals);
+  const bouquet::Status status = bouquet::bench::Serve(argv[1], argv[2]);
   if (!status.ok()) {
     std::cerr << "null_tulip: " << status.ToString() << '\n';
     return 1;

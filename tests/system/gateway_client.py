@@ -86,6 +86,16 @@ def wait_for(condition, seconds=20):
     return False
 
 
+def link_model_folder(parent, without):
+    """A folder of the model's name whose entries are links, but for those the caller writes itself."""
+    folder = pathlib.Path(parent) / pathlib.Path(MODEL).name
+    folder.mkdir()
+    for entry in pathlib.Path(MODEL).resolve().iterdir():
+        if entry.name not in without:
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
 class Tulip:
     """An inference server that can be stopped, killed and started again at the same address."""
 

@@ -12,7 +12,8 @@ import threading
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
-from gateway_client import BINARY, MODEL, Tulip, embed, get, metric, post, require_model, wait_for  # noqa: E402
+from gateway_client import (BINARY, MODEL, Tulip, embed, get, link_model_folder, metric, post,  # noqa: E402
+                            require_model, wait_for)
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from server_process import ServerProcess  # noqa: E402
@@ -28,11 +29,7 @@ class Folder:
     """The model folder with a tokenizer and prompts of its own; all else is linked."""
 
     def __init__(self, parent):
-        self.path = pathlib.Path(parent) / pathlib.Path(MODEL).name
-        self.path.mkdir()
-        for entry in pathlib.Path(MODEL).resolve().iterdir():
-            if entry.name not in ("tokenizer.json", "config_sentence_transformers.json"):
-                (self.path / entry.name).symlink_to(entry)
+        self.path = link_model_folder(parent, without=("tokenizer.json", "config_sentence_transformers.json"))
         self.write_prompts({})
         self.write_tokenizer(lowercase=True)
 

@@ -14,8 +14,8 @@ import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
-from gateway_client import (BINARY, MODEL, Tulip, distance, embed, embed_tei, get, metric, require_model,  # noqa: E402
-                            rows_of, wait_for)
+from gateway_client import (BINARY, MODEL, Tulip, distance, embed, embed_tei, get, link_model_folder,  # noqa: E402
+                            metric, require_model, rows_of, wait_for)
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from server_process import ServerProcess  # noqa: E402
@@ -198,12 +198,8 @@ class SplitTest(unittest.TestCase):
 
     def test_gives_no_work_to_a_replica_of_another_model(self):
         with tempfile.TemporaryDirectory() as temporary:
-            folder = pathlib.Path(temporary) / pathlib.Path(MODEL).name
-            folder.mkdir()
-            for entry in pathlib.Path(MODEL).resolve().iterdir():
-                (folder / entry.name).symlink_to(entry)
-            config = (folder / "config.json").read_text()
-            (folder / "config.json").unlink()
+            folder = link_model_folder(temporary, without=("config.json",))
+            config = pathlib.Path(MODEL, "config.json").read_text()
             (folder / "config.json").write_text(config + "\n")  # other bytes: another model
             other = Tulip(folder)
             self.addCleanup(other.kill)
