@@ -1,7 +1,10 @@
 // Picks the subcommand; nothing else.
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +28,20 @@ constexpr const char* kExitCodes =
     "  bouquet embed models/all-MiniLM-L6-v2 texts.txt --output vectors.npy\n"
     "  bouquet COMMAND --help";
 
+/// The parser's own words, but for the file of --config: of that it says neither what is wrong nor
+/// which file it read.
+std::string Explain(const CLI::ParseError& error, const CLI::App& app) {
+  constexpr std::string_view kPrefix = "INI was not able to parse ";
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ConfigError*>(&error) == nullptr || !message.starts_with(kPrefix)) {
+    return message;
+  }
+  return fmt::format(
+      "--config {}: no flag of this name: {}; each stands in the section of its command, without "
+      "its dashes, as in [serve] and max-body-bytes = 1000000",
+      app.get_option("--config")->as<std::string>(), message.substr(kPrefix.size()));
+}
+
 struct LogFlags {
   std::string level = "info";
   std::string format = "text";
@@ -38,7 +55,7 @@ Status ParseAgainInto(CLI::App& app, int argc, char** argv, LogFlags& log) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse_error) {
-    error = parse_error.what();
+    error = Explain(parse_error, app);
   }
   const bool unchanged = log == running;
   log = running;
@@ -73,6 +90,8 @@ ExitCode Main(int argc, char** argv) {
   commands.emplace_back("bench", AddBenchCommand(app));
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ConfigError& error) {
+    return Fail(ExitCode::kUsage, InvalidArgument(Explain(error, app)));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? ExitCode::kOk : ExitCode::kUsage;
   }
