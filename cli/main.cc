@@ -36,10 +36,17 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& app) {
   if (dynamic_cast<const CLI::ConfigError*>(&error) == nullptr || !message.starts_with(kPrefix)) {
     return message;
   }
+  constexpr std::string_view kOpenedSection = ".++";  // the parser's mark
+  std::string found = message.substr(kPrefix.size());
+  std::string_view kind = "flag";
+  if (found.ends_with(kOpenedSection)) {
+    found.resize(found.size() - kOpenedSection.size());
+    kind = "section";
+  }
   return fmt::format(
-      "--config {}: no flag of this name: {}; each stands in the section of its command, without "
-      "its dashes, as in [serve] and max-body-bytes = 1000000",
-      app.get_option("--config")->as<std::string>(), message.substr(kPrefix.size()));
+      "--config {}: no {} of this name: {}; each flag stands in the section of its command, "
+      "without its dashes, as in [serve] and max-body-bytes = 1000000",
+      app.get_option("--config")->as<std::string>(), kind, found);
 }
 
 struct LogFlags {

@@ -198,10 +198,12 @@ class ConfigFileTest(unittest.TestCase):
             self.assertIn(words, run.stderr + run.stdout)
 
     def test_a_flag_outside_its_section_is_an_error_that_shows_how(self):
-        for config, name in (("max-body-bytes = 2000000\n", "max-body-bytes"), ("[severe]\nport = 1\n", "severe.port")):
+        for config, name in (("max-body-bytes = 2000000\n", "flag of this name: max-body-bytes"),
+                             ("[serve]\nno-such = 1\n", "flag of this name: serve.no-such"),
+                             ("[severe]\nport = 1\n", "section of this name: severe")):
             run = self.run_serve(config)
             self.assertEqual(run.returncode, 2)
-            self.assertRegex(run.stderr, rf"--config /\S+\.toml: no flag of this name: {name};.*\[serve\]")
+            self.assertRegex(run.stderr, rf"--config /\S+\.toml: no {name};.*\[serve\]")
 
     def test_a_file_that_is_not_there_is_a_usage_error(self):
         run = subprocess.run([BINARY, "serve", MODEL, "--config", "/no/such/file.toml"], capture_output=True, text=True,
