@@ -27,8 +27,9 @@ class Signals {
   }
   /// From now on the next signal ends the process without waiting for anything.
   void EndAtTheNext() const {
-    std::thread([this] {
-      Wait();
+    // A copy: this object may be gone before the thread first runs.
+    std::thread([signals = *this] {
+      signals.Wait();
       std::_Exit(static_cast<int>(ExitCode::kInterrupted));
     }).detach();
   }
