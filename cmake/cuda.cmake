@@ -1,0 +1,20 @@
+# The CUDA language for the preset `cuda`. The toolkit gives nvcc and the static runtime; cuBLASLt is opened at run time, so
+# that a binary needs no CUDA library beside the driver to start.
+find_program(NVCC nvcc HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin)
+if(NOT NVCC)
+  message(FATAL_ERROR "The preset cuda needs nvcc 13.0 or later: put it in PATH or set CUDA_HOME. The preset release builds without.")
+endif()
+set(CMAKE_CUDA_COMPILER "${NVCC}")
+set(CMAKE_CUDA_ARCHITECTURES 90a-real)
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+enable_language(CUDA)
+find_package(CUDAToolkit 13.0 REQUIRED)
+# -fmad stays on, as everywhere: nothing relies on a product being rounded before it is added.
+set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra -Werror=all-warnings")
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
