@@ -12,7 +12,12 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 enable_language(CUDA)
-set(CMAKE_CUDA_STANDARD 20)  # not before: the compiler check of CMake 3.25 would refuse it
+# CMake 3.25 does not know that nvcc has C++20, so the standard can only be asked for after the language, with its flag.
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+endif()
+set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 find_package(CUDAToolkit 13.0 REQUIRED)
 # -fmad stays on, as everywhere: nothing relies on a product being rounded before it is added.
