@@ -5,7 +5,8 @@
   fetch_wheels.py --check     exit 0 when everything is there, 1 otherwise; prints what is missing
   fetch_wheels.py --fill DIR  fill DIR with the wheels, for a machine without a network
 
-BOUQUET_WHEEL_DIR names such a folder: then the package index is not asked.
+BOUQUET_WHEEL_DIR names such a folder: then the package index is not asked. A wheel that the list marks with a program
+is fetched only where that program is (nvcc also in CUDA_HOME and its usual place), except by --fill.
 """
 import fnmatch
 import os
@@ -30,12 +31,22 @@ class Wheel(NamedTuple):
     version: str
     sha256: str
     unpack: list  # (pattern in the wheel, destination below build/)
+    needed_by: str = ""  # the program without which nobody needs it
 
     def stamp(self) -> Path:
         return STAMPS / f"{self.name}-{self.version}-{self.sha256[:16]}"
 
     def is_there(self) -> bool:
         return self.stamp().exists() and all((BUILD / to).exists() for _, to in self.unpack)
+
+    def is_wanted(self) -> bool:
+        return not self.needed_by or has_program(self.needed_by)
+
+
+def has_program(name: str) -> bool:
+    # As cmake/cuda.cmake looks for nvcc.
+    folders = [os.environ.get("PATH", os.defpath), f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/bin"]
+    return shutil.which(name, path=os.pathsep.join(folders)) is not None
 
 
 def read_list(text: str) -> List[Wheel]:
@@ -50,9 +61,10 @@ def read_list(text: str) -> List[Wheel]:
             wheels[-1].unpack.append((pattern.strip(), to.strip()))
         else:
             fields = line.split()
-            if len(fields) != 3 or not re.fullmatch("[0-9a-f]{64}", fields[2]):
-                raise SystemExit(f"wheels.txt:{number}: expected 'name version sha256'")
-            wheels.append(Wheel(*fields, []))
+            marker = re.fullmatch("needed-by=([a-z0-9_-]+)", fields[3]) if len(fields) == 4 else None
+            if not (len(fields) == 3 or marker) or not re.fullmatch("[0-9a-f]{64}", fields[2]):
+                raise SystemExit(f"wheels.txt:{number}: expected 'name version sha256' and perhaps 'needed-by=program'")
+            wheels.append(Wheel(*fields[:3], [], marker.group(1) if marker else ""))
     return wheels
 
 
@@ -109,7 +121,7 @@ def main(arguments: List[str]) -> int:
                 file = download(wheel, folder)
                 shutil.move(str(file), os.path.join(arguments[1], file.name))
         return 0
-    missing = [w for w in wheels if not w.is_there()]
+    missing = [w for w in wheels if w.is_wanted() and not w.is_there()]
     if arguments == ["--check"]:
         for wheel in missing:
             print(f"{wheel.name} {wheel.version}")

@@ -1,5 +1,8 @@
 """The list of wheels is read, and paths are mapped, as its head says."""
+import os
+import tempfile
 import unittest
+from unittest import mock
 
 import fetch_wheels
 
@@ -13,7 +16,8 @@ class ReadListTest(unittest.TestCase):
         self.assertEqual(wheels[0].unpack, [("x/**", "y/"), ("z.so", "lib/z.so.1")])
 
     def test_what_is_malformed_is_named_by_line(self):
-        for text in ("a 1.0\n", f"a 1.0 {SHA[:-1]}\n", "  x -> y\n", f"a 1 {SHA}\n  x y\n"):
+        for text in ("a 1.0\n", f"a 1.0 {SHA[:-1]}\n", "  x -> y\n", f"a 1 {SHA}\n  x y\n",
+                     f"a 1 {SHA} nvcc\n", f"a 1 {SHA} needed-by=\n", f"a 1 {SHA} needed-by=a b\n"):
             with self.assertRaisesRegex(SystemExit, r"wheels.txt:\d"):
                 fetch_wheels.read_list(text)
 
@@ -21,6 +25,22 @@ class ReadListTest(unittest.TestCase):
         wheels = fetch_wheels.read_list(fetch_wheels.LIST.read_text())
         self.assertTrue(wheels)
         self.assertTrue(all(w.unpack for w in wheels))
+
+
+class NeededByTest(unittest.TestCase):
+    def wanted(self, **environment):
+        text = f"a 1 {SHA}\nb 2 {SHA} needed-by=nvcc\n  q -> r\n"
+        with mock.patch.dict(os.environ, environment):
+            return [w.name for w in fetch_wheels.read_list(text) if w.is_wanted()]
+
+    def test_a_marked_wheel_is_wanted_only_where_its_program_is(self):
+        with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as cuda:
+            os.mkdir(f"{cuda}/bin")
+            with open(f"{cuda}/bin/nvcc", "w") as nvcc:
+                os.fchmod(nvcc.fileno(), 0o755)
+            self.assertEqual(self.wanted(PATH=empty, CUDA_HOME=empty), ["a"])
+            self.assertEqual(self.wanted(PATH=f"{cuda}/bin", CUDA_HOME=empty), ["a", "b"])
+            self.assertEqual(self.wanted(PATH=empty, CUDA_HOME=cuda), ["a", "b"])
 
 
 class TargetTest(unittest.TestCase):
