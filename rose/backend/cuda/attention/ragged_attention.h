@@ -9,37 +9,10 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "rose/backend/op_desc.h"
+#include "rose/backend/cuda/attention/attention_args.h"
+#include "rose/backend/cuda/attention/attention_shape.h"
 
 namespace bouquet::rose::cuda {
-
-/// What the choice of a kernel may depend on: the network's side.
-struct AttentionShape {
-  int32_t num_heads = 0;
-  int32_t num_kv_heads = 0;
-  int32_t head_dim = 0;
-  AttentionMask mask = AttentionMask::kBidirectional;
-  int32_t window = 0;  // 0: whole sequence; w > 0: only |i − j| ≤ w
-};
-
-/// And the step's side, as the host knows it: sizes of the padded configuration.
-struct AttentionSizes {
-  int32_t num_sequences = 0;     // those above the real count have length 0
-  int32_t num_tokens = 0;        // rows of q, k, v and out
-  int32_t longest_sequence = 0;  // an upper bound
-};
-
-/// One launch. q, k and v may lie side by side in one matrix. Elements are bfloat16.
-struct AttentionArgs {
-  const __nv_bfloat16* q = nullptr;  // [num_tokens, num_heads, head_dim], rows `row_stride` apart
-  const __nv_bfloat16* k = nullptr;  // [num_tokens, num_kv_heads, head_dim], likewise
-  const __nv_bfloat16* v = nullptr;
-  int64_t row_stride = 0;        // in elements, of q, k and v
-  __nv_bfloat16* out = nullptr;  // [num_tokens, num_heads · head_dim], dense
-  const int32_t* sequence_offsets = nullptr;  // device, [num_sequences + 1]; after the last real
-                                              // sequence its end is repeated
-  float scale = 0;
-};
 
 /// Ragged attention with all lengths in device memory, so that a captured launch replays with other
 /// lengths of the same padded configuration. Owns the plans that its kernels read. Launches only:

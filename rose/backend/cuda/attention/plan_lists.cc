@@ -1,0 +1,97 @@
+#include "rose/backend/cuda/attention/plan_lists.h"
+
+#include <cuda_runtime.h>
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "rose/backend/cuda/attention/flashinfer_fa3.h"
+#include "rose/backend/cuda/attention/own_attention.h"
+
+namespace bouquet::rose::cuda {
+namespace {
+
+constexpr std::array<int32_t, 2> kFa2TileRows = {64, 128};
+
+template <class T>
+size_t AlignedBytes(int64_t count) {
+  constexpr size_t kAlignment = 256;
+  return (static_cast<size_t>(count) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+PlanLists::~PlanLists() { cudaFree(memory_); }
+
+template <class T>
+T* PlanLists::Take(int64_t count) {
+  T* taken = reinterpret_cast<T*>(static_cast<std::byte*>(memory_) + used_bytes_);
+  used_bytes_ += AlignedBytes<T>(count);
+  return taken;
+}
+
+Status PlanLists::Allocate(const AttentionSizes& largest) {
+  const int32_t own = MostTiles(largest, 1, kOwnTileRows);
+  const int32_t fa3 = MostTiles(largest, 1, Fa3TileRows(128));
+  std::array<int32_t, kFa2TileRows.size()> fa2{};
+  size_t bytes = AlignedBytes<QueryTile>(own) + AlignedBytes<QueryTile>(fa3);
+  for (size_t i = 0; i < fa2.size(); ++i) {
+    fa2[i] = MostTiles(largest, kMaxPlannedGroup, kFa2TileRows[i]);
+    bytes += 2 * AlignedBytes<int32_t>(fa2[i]) + AlignedBytes<bool>(fa2[i]);
+  }
+  const auto zero_bytes = AlignedBytes<int32_t>(fa2[0]);
+  bytes += zero_bytes + AlignedBytes<int32_t>(1);
+  if (const cudaError_t error = cudaMalloc(&memory_, bytes); error != cudaSuccess) {
+    return ResourceExhausted(
+        fmt::format("the work lists of attention do not fit the device's memory: {} bytes, {}",
+                    bytes, cudaGetErrorString(error)));
+  }
+  lists_.own.tiles = Take<QueryTile>(own);
+  lists_.fa3.tiles = Take<QueryTile>(fa3);
+  for (size_t i = 0; i < fa2.size(); ++i) {
+    lists_.fa2[i].sequence = Take<int32_t>(fa2[i]);
+    lists_.fa2[i].tile = Take<int32_t>(fa2[i]);
+    lists_.fa2[i].valid = Take<bool>(fa2[i]);
+  }
+  lists_.zeros = Take<int32_t>(fa2[0]);
+  lists_.kv_chunk = Take<int32_t>(1);
+  const int32_t whole_sequence = 1 << 30;
+  for (const cudaError_t error : {cudaMemset(lists_.zeros, 0, zero_bytes),
+                                  cudaMemcpy(lists_.kv_chunk, &whole_sequence,
+                                             sizeof whole_sequence, cudaMemcpyHostToDevice)}) {
+    if (error != cudaSuccess) {
+      return Internal(fmt::format("the work lists of attention could not be prepared: {}",
+                                  cudaGetErrorString(error)));
+    }
+  }
+  return {};
+}
+
+AttentionPlan PlanLists::For(const AttentionShape& shape, const AttentionSizes& sizes,
+                             AttentionFamily family) const {
+  const bool is_causal = shape.mask == AttentionMask::kCausal;
+  const bool is_flashinfer_size = shape.head_dim == 64 || shape.head_dim == 128;
+  const auto is_wanted = [&](AttentionFamily member) {
+    return is_flashinfer_size && (family == AttentionFamily::kAuto || family == member);
+  };
+  const auto size_list = [&](auto& list, int32_t group, int32_t rows) {
+    list.rows = rows;
+    list.capacity = MostTiles(sizes, group, rows);
+  };
+  AttentionPlan plan = lists_;
+  plan.own.last_first = is_causal;
+  plan.fa3.last_first = is_causal;
+  size_list(plan.own, 1, kOwnTileRows);
+  if (is_wanted(AttentionFamily::kFa3)) {
+    size_list(plan.fa3, 1, Fa3TileRows(shape.head_dim));
+  }
+  if (is_wanted(AttentionFamily::kFa2)) {
+    for (size_t i = 0; i < kFa2TileRows.size(); ++i) {
+      size_list(plan.fa2[i], shape.num_heads / shape.num_kv_heads, kFa2TileRows[i]);
+    }
+  }
+  return plan;
+}
+
+}  // namespace bouquet::rose::cuda
