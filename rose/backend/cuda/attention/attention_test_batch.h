@@ -44,6 +44,8 @@ class DeviceArray {
   void Write(const std::vector<T>& values) {
     EXPECT_EQ(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
               cudaSuccess);
+    // A copy from pageable memory may still be under way, and other streams do not wait for it.
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
   std::vector<T> Read() const {
     std::vector<T> values(count_);

@@ -1,6 +1,7 @@
 #include "rose/backend/cuda/attention/chooser.h"
 
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -16,26 +17,26 @@ struct Rule {
   int32_t from_tokens;   // the least num_tokens, and
   int32_t from_longest;  // the least longest_sequence, where the rule holds
   AttentionKernel kernel;
-  int32_t tile_rows;
+  int32_t tile_rows;  // 0: as OwnTileRows says
 };
 
 using enum AttentionKernel;
 
 // Without a window: the first rule that holds, of the kernels that may be used.
 constexpr std::array kRules = {
-    Rule{128, 512, 256, kFa3, 128},  Rule{128, 2048, 256, kFa2, 128},
-    Rule{128, 0, 0, kFa2, 64},       Rule{128, 0, 0, kTensorCore, 64},
-    Rule{128, 0, 0, kFa3, 128},      Rule{64, 512, 256, kFa3, 192},
-    Rule{64, 2048, 256, kFa2, 128},  Rule{64, 0, 0, kFa2, 64},
-    Rule{64, 0, 0, kTensorCore, 64}, Rule{64, 0, 0, kFa3, 192},
-    Rule{32, 0, 0, kTensorCore, 64},
+    Rule{128, 512, 256, kFa3, 128}, Rule{128, 2048, 256, kFa2, 128},
+    Rule{128, 0, 0, kFa2, 64},      Rule{128, 0, 0, kTensorCore, 0},
+    Rule{128, 0, 0, kFa3, 128},     Rule{64, 512, 256, kFa3, 192},
+    Rule{64, 2048, 256, kFa2, 128}, Rule{64, 0, 0, kFa2, 64},
+    Rule{64, 0, 0, kTensorCore, 0}, Rule{64, 0, 0, kFa3, 192},
+    Rule{32, 0, 0, kTensorCore, 0},
 };
 
 // With one.
 constexpr std::array kWindowRules = {
-    Rule{128, 0, 0, kTensorCore, 64}, Rule{128, 2048, 256, kFa2, 128}, Rule{128, 0, 0, kFa2, 64},
-    Rule{64, 0, 0, kTensorCore, 64},  Rule{64, 2048, 256, kFa2, 128},  Rule{64, 0, 0, kFa2, 64},
-    Rule{32, 0, 0, kTensorCore, 64},
+    Rule{128, 0, 0, kTensorCore, 0}, Rule{128, 2048, 256, kFa2, 128}, Rule{128, 0, 0, kFa2, 64},
+    Rule{64, 0, 0, kTensorCore, 0},  Rule{64, 2048, 256, kFa2, 128},  Rule{64, 0, 0, kFa2, 64},
+    Rule{32, 0, 0, kTensorCore, 0},
 };
 
 AttentionFamily FamilyOf(AttentionKernel kernel) {
@@ -80,10 +81,12 @@ std::optional<AttentionChoice> Choose(const AttentionShape& shape, const Attenti
     // levels them better than strides do (1 × 4096: 114 against 131 µs).
     const bool persistent =
         rule->kernel == kFa3 && (shape.mask != AttentionMask::kCausal || sizes.num_sequences > 1);
-    return AttentionChoice{rule->kernel, rule->tile_rows, persistent};
+    const int32_t tile_rows =
+        rule->tile_rows > 0 ? rule->tile_rows : OwnTileRows(sizes.longest_sequence);
+    return AttentionChoice{rule->kernel, tile_rows, persistent};
   }
   if (IsAllowed(kPlain, family, fa3_built)) {
-    return AttentionChoice{kPlain, 64, false};
+    return AttentionChoice{kPlain, OwnTileRows(sizes.longest_sequence), false};
   }
   return std::nullopt;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +15,11 @@ enum class AttentionFamily : uint8_t { kAuto, kOwn, kFa2, kFa3 };
 Result<AttentionFamily> ParseAttentionFamily(std::string_view name);
 
 enum class AttentionKernel : uint8_t { kPlain, kTensorCore, kFa2, kFa3 };
+
+/// Query rows of a tile of the own kernels, for steps whose longest sequence is this long.
+constexpr int32_t OwnTileRows(int32_t longest_sequence) {
+  return longest_sequence <= 16 ? 16 : longest_sequence <= 32 ? 32 : 64;
+}
 
 struct AttentionChoice {
   AttentionKernel kernel = AttentionKernel::kPlain;

@@ -73,7 +73,7 @@ TEST(AttentionChooserTest, KeepsToAForcedFamilyForEveryStep) {
   for (const int32_t length : {1, 16, 128, 512, 4096}) {
     for (const int32_t count : {1, 8, 64}) {
       const auto sizes = Sequences(count, length);
-      EXPECT_EQ(Chosen(Shape(128), sizes, AttentionFamily::kOwn), "own_64");
+      EXPECT_THAT(Chosen(Shape(128), sizes, AttentionFamily::kOwn), HasSubstr("own_"));
       EXPECT_THAT(Chosen(Shape(128), sizes, AttentionFamily::kFa2), HasSubstr("fa2_"));
       EXPECT_THAT(Chosen(Shape(128), sizes, AttentionFamily::kFa3), HasSubstr("fa3_"));
     }

@@ -8,16 +8,14 @@
 
 namespace bouquet::rose::cuda {
 
-/// Query rows of a tile of either own kernel.
-constexpr int32_t kOwnTileRows = 64;
-
 /// Allows the shared memory that the kernels need. Called while loading, once per device.
 cudaError_t PrepareTensorCoreAttention();
 
 /// Tensor cores; head_dim 32, 64 or 128; q, k, v and their rows aligned to 16 bytes. Reads no row
 /// outside the sequence of its tile.
-cudaError_t LaunchTensorCoreAttention(const AttentionShape& shape, const AttentionArgs& args,
-                                      const TileList& tiles, cudaStream_t stream);
+cudaError_t LaunchTensorCoreAttention(const AttentionShape& shape, const AttentionSizes& sizes,
+                                      const AttentionArgs& args, const TileList& tiles,
+                                      cudaStream_t stream);
 
 /// Plain arithmetic for every head_dim up to kPlainMaxHeadDim, slow. Reads no row outside either.
 constexpr int32_t kPlainMaxHeadDim = 256;

@@ -2,7 +2,7 @@
 #include "rose/backend/cuda/attention/visible_keys.cuh"
 
 // Attention with plain multiply-adds for the head sizes that the tensor-core kernels do not have:
-// small test models mostly. One CTA per (head, tile of 64 rows); each of its four warps takes rows
+// small test models mostly. One CTA per (head, tile of rows); each of its four warps takes rows
 // one after another. Keys come 32 at a time, one a lane: scores, the running maximum and sum as in
 // FlashAttention, then each lane adds up its own columns of v. Right for every shape, slow.
 
@@ -19,6 +19,7 @@ struct KernelArgs {
   int32_t num_heads;
   int32_t group;
   int32_t head_dim;
+  int32_t tile_rows;
   VisibleKeys visible;
 };
 
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(kWarps* kLanes) PlainAttention(const KernelArg
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int64_t first_element = tile.first_token * args.row_stride;
   const int64_t kv_element = first_element + head / kernel.group * kernel.head_dim;
-  const int32_t end_row = min(tile.first_row + kOwnTileRows, tile.length);
+  const int32_t end_row = min(tile.first_row + kernel.tile_rows, tile.length);
   for (int32_t row = tile.first_row + warp; row < end_row; row += kWarps) {
     const __nv_bfloat16* q =
         args.q + first_element + row * args.row_stride + head * kernel.head_dim;
@@ -112,8 +113,8 @@ __global__ void __launch_bounds__(kWarps* kLanes) PlainAttention(const KernelArg
 cudaError_t LaunchPlainAttention(const AttentionShape& shape, const AttentionArgs& args,
                                  const TileList& tiles, cudaStream_t stream) {
   const KernelArgs kernel{
-      args,           tiles.tiles,           shape.num_heads, shape.num_heads / shape.num_kv_heads,
-      shape.head_dim, VisibleKeys::Of(shape)};
+      args,           tiles.tiles, shape.num_heads,       shape.num_heads / shape.num_kv_heads,
+      shape.head_dim, tiles.rows,  VisibleKeys::Of(shape)};
   const dim3 grid(static_cast<unsigned>(shape.num_heads), static_cast<unsigned>(tiles.capacity));
   PlainAttention<<<grid, kWarps * kLanes, 0, stream>>>(kernel);
   return cudaGetLastError();

@@ -32,7 +32,7 @@ T* PlanLists::Take(int64_t count) {
 }
 
 Status PlanLists::Allocate(const AttentionSizes& largest) {
-  const int32_t own = MostTiles(largest, 1, kOwnTileRows);
+  const int32_t own = MostTiles(largest, 1, OwnTileRows(1));
   const int32_t fa3 = MostTiles(largest, 1, Fa3TileRows(128));
   std::array<int32_t, kFa2TileRows.size()> fa2{};
   size_t bytes = AlignedBytes<QueryTile>(own) + AlignedBytes<QueryTile>(fa3);
@@ -82,7 +82,7 @@ AttentionPlan PlanLists::For(const AttentionShape& shape, const AttentionSizes& 
   AttentionPlan plan = lists_;
   plan.own.last_first = is_causal;
   plan.fa3.last_first = is_causal;
-  size_list(plan.own, 1, kOwnTileRows);
+  size_list(plan.own, 1, OwnTileRows(sizes.longest_sequence));
   if (is_wanted(AttentionFamily::kFa3)) {
     size_list(plan.fa3, 1, Fa3TileRows(shape.head_dim));
   }

@@ -134,7 +134,7 @@ void PlannedAttention::Run(const AttentionShape& shape, const AttentionSizes& si
       error = LaunchPlainAttention(shape, args, plan_.own, stream);
       break;
     case AttentionKernel::kTensorCore:
-      error = LaunchTensorCoreAttention(shape, args, plan_.own, stream);
+      error = LaunchTensorCoreAttention(shape, sizes, args, plan_.own, stream);
       break;
     case AttentionKernel::kFa2:
       error = LaunchFa2(shape, args, plan_, choice.tile_rows, stream);

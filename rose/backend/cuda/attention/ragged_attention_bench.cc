@@ -99,7 +99,7 @@ std::vector<Candidate> Candidates(const AttentionShape& shape, const AttentionSi
                                   const AttentionArgs& args, const AttentionPlan& plan) {
   std::vector<Candidate> candidates;
   candidates.push_back({"own", [=](cudaStream_t stream) {
-                          return LaunchTensorCoreAttention(shape, args, plan.own, stream);
+                          return LaunchTensorCoreAttention(shape, sizes, args, plan.own, stream);
                         }});
   if (shape.head_dim == 32) {
     return candidates;
@@ -121,10 +121,21 @@ std::vector<Candidate> Candidates(const AttentionShape& shape, const AttentionSi
   return candidates;
 }
 
+/// Random numbers are slow to make, so a million of them are repeated.
+std::vector<Bits> RepeatedRows(const AttentionShape& shape, const AttentionBatch& batch) {
+  static const std::vector<Bits> pool = RandomRows({1, 1, 1}, AttentionBatch::Of({349'526}), 0, 1);
+  std::vector<Bits> rows(static_cast<size_t>(batch.num_tokens() * RowWidth(shape)));
+  for (size_t i = 0; i < rows.size(); i += pool.size()) {
+    std::copy_n(pool.begin(), std::min(pool.size(), rows.size() - i),
+                rows.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return rows;
+}
+
 void Measure(const Cell& cell, const PlanLists& lists, RaggedAttention& chosen,
              cudaStream_t stream) {
   const AttentionBatch batch = AttentionBatch::Of(cell.lengths);
-  const DeviceArray<Bits> rows(RandomRows(cell.shape, batch, 0, 1));
+  const DeviceArray<Bits> rows(RepeatedRows(cell.shape, batch));
   const int64_t out_width = static_cast<int64_t>(cell.shape.num_heads) * cell.shape.head_dim;
   const DeviceArray<Bits> out(static_cast<size_t>((batch.padded.num_tokens + 64) * out_width));
   const DeviceArray<int32_t> offsets(batch.offsets());

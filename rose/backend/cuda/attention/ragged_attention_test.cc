@@ -80,7 +80,7 @@ void ExpectNear(const AttentionShape& shape, const AttentionBatch& batch,
   for (size_t i = 0; i < out.size() && mistakes < 5; ++i) {
     const size_t token = i / width;
     if (token < static_cast<size_t>(batch.num_tokens())) {
-      const double tolerance = 1.25 / 256 * reference.magnitude[i] + 1e-6;
+      const double tolerance = 2.1 / 256 * reference.magnitude[i] + 1e-6;
       // Written so that NaN is a mistake.
       if (!is_skipped(token) && !(std::abs(ToFloat(out[i]) - reference.out[i]) <= tolerance)) {
         ++mistakes;
@@ -181,12 +181,19 @@ TEST_P(RaggedAttentionTest, SeesOnlyTheWindowOnBothSides) {
 }
 
 TEST_P(RaggedAttentionTest, ServesManyShortSequences) {
-  std::vector<int32_t> lengths(256);
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    lengths[i] = static_cast<int32_t>(i * 7 % 40 + 1);
+  for (const int32_t longest : {16, 32, 40}) {
+    SCOPED_TRACE(longest);
+    std::vector<int32_t> lengths(256);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      lengths[i] = static_cast<int32_t>(i) * 7 % longest + 1;
+    }
+    AttentionBatch batch = AttentionBatch::Of(lengths);
+    Check(Shape(2, 2), batch);
+    Check(Shape(2, 2, kCausal), batch);
+    Check(Shape(2, 2, kBidirectional, 3), batch);
+    batch.lengths.resize(200);
+    Check(Shape(2, 2), batch);
   }
-  Check(Shape(2, 2), AttentionBatch::Of(lengths));
-  Check(Shape(2, 2, kCausal), AttentionBatch::Of(lengths));
 }
 
 TEST_P(RaggedAttentionTest, ServesVeryUnequalLengths) {

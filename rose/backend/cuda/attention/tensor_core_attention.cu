@@ -1,36 +1,38 @@
+#include <type_traits>
+
 #include "rose/backend/cuda/attention/mma_sync.cuh"
 #include "rose/backend/cuda/attention/own_attention.h"
 #include "rose/backend/cuda/attention/visible_keys.cuh"
 
-// FlashAttention on mma.sync: softmax(scale · q·kᵀ) · v over one tile of 64 query rows, with the
+// FlashAttention on mma.sync: softmax(scale · q·kᵀ) · v over one tile of query rows, with the
 // running maximum and sum of each row in registers (Milakov and Gimelshein 2018; Dao 2022).
 //
-// One CTA of four warps per (head, tile); each warp owns 16 rows. Keys and values come in steps of
-// 64 rows through two buffers of shared memory: the copies of the next step run under the products
-// of this one. Rows outside the sequence are zeros, never read. Steps that no row of the tile sees
-// are skipped, and the last step multiplies only as many blocks of 16 keys as it needs.
-// Bytes: q and out once, k and v once per tile (mostly from L2). Expected: latency bound below some
-// 100 tokens; above, 40 to 60 % of the FA2 template, which serves longer ones.
+// One CTA per (head, tile); each of its warps owns 16 rows. Keys and values come in steps of as
+// many rows through two buffers of shared memory: the copies of the next step run under the
+// products of this one. Rows outside the sequence are zeros, never read. Steps that no row of the
+// tile sees are skipped, and the last step multiplies only as many blocks of 16 keys as it needs.
+// Tiles are 64 rows, or 16 or 32 where all sequences are that short: then one step is all, the
+// second buffer is not asked for, and many small CTAs share an SM. Bytes: q and out once, k and v
+// once per tile (mostly from L2). Expected: latency bound below some 100 tokens; above, half of
+// what the FA2 template reaches, which serves longer ones.
 
 namespace bouquet::rose::cuda {
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kThreads = kWarps * 32;
-constexpr int kRows = kOwnTileRows;
-constexpr int kKeys = 64;  // of one step
 constexpr int kBuffers = 2;
-static_assert(kRows == kWarps * 16);
 
 /// 16 bytes of padding spread the eight rows of an ldmatrix over all banks.
 template <int kHeadDim>
 constexpr int kStride = kHeadDim + 8;
 
-template <int kHeadDim>
+/// As many keys a step as rows a tile.
+template <int kHeadDim, int kRows>
 struct SharedTiles {
   __nv_bfloat16 q[kRows * kStride<kHeadDim>];
-  __nv_bfloat16 k[kBuffers][kKeys * kStride<kHeadDim>];
-  __nv_bfloat16 v[kBuffers][kKeys * kStride<kHeadDim>];
+  struct Step {
+    __nv_bfloat16 k[kRows * kStride<kHeadDim>];
+    __nv_bfloat16 v[kRows * kStride<kHeadDim>];
+  } steps[kBuffers];
 };
 
 struct KernelArgs {
@@ -42,12 +44,13 @@ struct KernelArgs {
   float scale_log2;  // scale · log₂ e
 };
 
-/// Rows first .. first + 63 of one head of one sequence; those from `length` on are zeros.
-template <int kHeadDim>
+/// Rows first .. first + kRows − 1 of one head of one sequence; those from `length` on are zeros.
+template <int kHeadDim, int kRows>
 __device__ __forceinline__ void CopyRows(__nv_bfloat16* to, const __nv_bfloat16* head,
                                          int64_t row_stride, int32_t first, int32_t length) {
   constexpr int kChunks = kHeadDim / 8;
-  static_assert(kRows * kChunks % kThreads == 0 && kRows == kKeys);
+  constexpr int kThreads = kRows / 16 * 32;
+  static_assert(kRows * kChunks % kThreads == 0);
 #pragma unroll
   for (int i = 0; i < kRows * kChunks / kThreads; ++i) {
     const int chunk = static_cast<int>(threadIdx.x) + i * kThreads;
@@ -79,8 +82,9 @@ __device__ __forceinline__ void LoadQueries(const __nv_bfloat16* rows, RowState<
   }
 }
 
-/// scores = q · kᵀ for the first `num_blocks` blocks of 16 keys.
-template <int kHeadDim>
+/// scores = q · kᵀ for the first `num_blocks` blocks of 16 keys. Depth is the outer loop, so that
+/// neighbouring products do not wait for each other.
+template <int kHeadDim, int kKeys>
 __device__ __forceinline__ void MultiplyKeys(const __nv_bfloat16* keys, int num_blocks,
                                              const RowState<kHeadDim>& state,
                                              float (&scores)[kKeys / 8][4]) {
@@ -88,15 +92,14 @@ __device__ __forceinline__ void MultiplyKeys(const __nv_bfloat16* keys, int num_
   const __nv_bfloat16* row =
       keys + (lane / 16 * 8 + lane % 8) * kStride<kHeadDim> + lane / 8 % 2 * 8;
 #pragma unroll
-  for (int block = 0; block < kKeys / 16; ++block) {
+  for (auto& score : scores) {
+    score[0] = score[1] = score[2] = score[3] = 0;
+  }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scores[2 * block][i] = 0;
-      scores[2 * block + 1][i] = 0;
-    }
-    if (block < num_blocks) {
+  for (int depth = 0; depth < kHeadDim / 16; ++depth) {
 #pragma unroll
-      for (int depth = 0; depth < kHeadDim / 16; ++depth) {
+    for (int block = 0; block < kKeys / 16; ++block) {
+      if (block < num_blocks) {
         uint32_t b[4];
         LoadMatrices(b, SharedAddress(row + block * 16 * kStride<kHeadDim> + depth * 16));
         MultiplyAdd(scores[2 * block], state.q[depth], b[0], b[1]);
@@ -107,6 +110,7 @@ __device__ __forceinline__ void MultiplyKeys(const __nv_bfloat16* keys, int num_
 }
 
 /// −inf for the keys that a row does not see.
+template <int kKeys>
 __device__ __forceinline__ void Mask(float (&scores)[kKeys / 8][4], int32_t first_key, int32_t row,
                                      int32_t length, const VisibleKeys& visible) {
   const int column = static_cast<int>(threadIdx.x) % 4 * 2;
@@ -128,7 +132,7 @@ __device__ __forceinline__ void Mask(float (&scores)[kKeys / 8][4], int32_t firs
 }
 
 /// scores → 2^(scale · (score − maximum)); sums and earlier results follow the new maximum.
-template <int kHeadDim>
+template <int kHeadDim, int kKeys>
 __device__ __forceinline__ void Exponentiate(float (&scores)[kKeys / 8][4], float scale_log2,
                                              RowState<kHeadDim>& state) {
 #pragma unroll
@@ -163,7 +167,7 @@ __device__ __forceinline__ void Exponentiate(float (&scores)[kKeys / 8][4], floa
 }
 
 /// out += weights · v
-template <int kHeadDim>
+template <int kHeadDim, int kKeys>
 __device__ __forceinline__ void MultiplyValues(const float (&weights)[kKeys / 8][4],
                                                const __nv_bfloat16* values, int num_blocks,
                                                RowState<kHeadDim>& state) {
@@ -222,10 +226,11 @@ __device__ __forceinline__ void StoreRows(RowState<kHeadDim>& state, __nv_bfloat
   }
 }
 
-template <int kHeadDim>
-__global__ void __launch_bounds__(kThreads) TensorCoreAttention(const KernelArgs kernel) {
+template <int kHeadDim, int kRows>
+__global__ void __launch_bounds__(kRows / 16 * 32) TensorCoreAttention(const KernelArgs kernel) {
+  constexpr int kKeys = kRows;
   extern __shared__ __align__(16) unsigned char shared_bytes[];
-  auto& shared = *reinterpret_cast<SharedTiles<kHeadDim>*>(shared_bytes);
+  auto& shared = *reinterpret_cast<SharedTiles<kHeadDim, kRows>*>(shared_bytes);
   const AttentionArgs& args = kernel.args;
   const QueryTile tile = kernel.tiles[blockIdx.y];
   if (tile.length == 0) {
@@ -242,51 +247,41 @@ __global__ void __launch_bounds__(kThreads) TensorCoreAttention(const KernelArgs
   const int32_t last_row = min(tile.first_row + kRows, tile.length) - 1;
   const int32_t begin = kernel.visible.Begin(tile.first_row) / kKeys * kKeys;
   const int32_t end = kernel.visible.End(last_row, tile.length);
-  const int32_t steps = (end - begin + kKeys - 1) / kKeys;
-
-  CopyRows<kHeadDim>(shared.q, q, args.row_stride, tile.first_row, tile.length);
-  CopyRows<kHeadDim>(shared.k[0], k, args.row_stride, begin, tile.length);
-  CommitCopies();
-  CopyRows<kHeadDim>(shared.v[0], v, args.row_stride, begin, tile.length);
+  const auto copy_step = [&](int buffer, int32_t first_key) {
+    CopyRows<kHeadDim, kRows>(shared.steps[buffer].k, k, args.row_stride, first_key, tile.length);
+    CopyRows<kHeadDim, kRows>(shared.steps[buffer].v, v, args.row_stride, first_key, tile.length);
+  };
+  CopyRows<kHeadDim, kRows>(shared.q, q, args.row_stride, tile.first_row, tile.length);
+  copy_step(0, begin);
   CommitCopies();
 
   RowState<kHeadDim> state{};
   state.maximum[0] = state.maximum[1] = -INFINITY;
   const int32_t warp_row = tile.first_row + warp * 16;
   const bool has_rows = warp_row < tile.length;
-  for (int32_t step = 0; step < steps; ++step) {
-    const int32_t first_key = begin + step * kKeys;
-    if (step + 1 < steps) {
-      CopyRows<kHeadDim>(shared.k[(step + 1) % 2], k, args.row_stride, first_key + kKeys,
-                         tile.length);
+  int buffer = 0;
+  for (int32_t first_key = begin; first_key < end; first_key += kKeys) {
+    WaitForCopies<0>();
+    __syncthreads();  // all copies of this step are there, and nobody reads the other buffer now
+    if (first_key + kKeys < end) {
+      copy_step(1 - buffer, first_key + kKeys);
+      CommitCopies();
     }
-    CommitCopies();
-    if (step + 1 < steps) {
-      CopyRows<kHeadDim>(shared.v[(step + 1) % 2], v, args.row_stride, first_key + kKeys,
-                         tile.length);
-    }
-    CommitCopies();
-    WaitForCopies<3>();  // all but v of this step, and k and v of the next
-    __syncthreads();
-    const int num_blocks = (min(end - first_key, kKeys) + 15) / 16;
-    float scores[kKeys / 8][4];
     if (has_rows) {
-      if (step == 0) {
+      if (first_key == begin) {
         LoadQueries<kHeadDim>(shared.q + warp * 16 * kStride<kHeadDim>, state);
       }
-      MultiplyKeys<kHeadDim>(shared.k[step % 2], num_blocks, state, scores);
+      const int num_blocks = (min(end - first_key, kKeys) + 15) / 16;
+      float scores[kKeys / 8][4];
+      MultiplyKeys<kHeadDim, kKeys>(shared.steps[buffer].k, num_blocks, state, scores);
       if (first_key < kernel.visible.Begin(warp_row + 15) ||
           first_key + kKeys > kernel.visible.End(warp_row, tile.length)) {
-        Mask(scores, first_key, warp_row + lane / 4, tile.length, kernel.visible);
+        Mask<kKeys>(scores, first_key, warp_row + lane / 4, tile.length, kernel.visible);
       }
-      Exponentiate<kHeadDim>(scores, kernel.scale_log2, state);
+      Exponentiate<kHeadDim, kKeys>(scores, kernel.scale_log2, state);
+      MultiplyValues<kHeadDim, kKeys>(scores, shared.steps[buffer].v, num_blocks, state);
     }
-    WaitForCopies<2>();  // all but k and v of the next
-    __syncthreads();
-    if (has_rows) {
-      MultiplyValues<kHeadDim>(scores, shared.v[step % 2], num_blocks, state);
-    }
-    __syncthreads();  // before the copies of the next round overwrite these buffers
+    buffer = 1 - buffer;
   }
   if (has_rows) {
     const int64_t out_stride = static_cast<int64_t>(kernel.num_heads) * kHeadDim;
@@ -296,34 +291,56 @@ __global__ void __launch_bounds__(kThreads) TensorCoreAttention(const KernelArgs
   }
 }
 
-template <int kHeadDim>
-cudaError_t Launch(const KernelArgs& kernel, int32_t num_tiles, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(kernel.num_heads), static_cast<unsigned>(num_tiles));
-  TensorCoreAttention<kHeadDim><<<grid, kThreads, sizeof(SharedTiles<kHeadDim>), stream>>>(kernel);
+template <int kHeadDim, int kRows>
+cudaError_t Launch(const KernelArgs& kernel, const TileList& tiles, bool one_step,
+                   cudaStream_t stream) {
+  using Shared = SharedTiles<kHeadDim, kRows>;
+  const dim3 grid(static_cast<unsigned>(kernel.num_heads), static_cast<unsigned>(tiles.capacity));
+  const size_t shared_bytes = sizeof(Shared) - (one_step ? sizeof(typename Shared::Step) : 0);
+  TensorCoreAttention<kHeadDim, kRows><<<grid, kRows / 16 * 32, shared_bytes, stream>>>(kernel);
   return cudaGetLastError();
 }
 
-template <int kHeadDim>
-cudaError_t AllowSharedMemory() {
-  return cudaFuncSetAttribute(TensorCoreAttention<kHeadDim>,
-                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              sizeof(SharedTiles<kHeadDim>));
+/// Calls `function` with the two sizes as types.
+template <class Function>
+cudaError_t WithSizes(int32_t head_dim, int32_t rows, const Function& function) {
+  const auto with_rows = [&](auto dim) {
+    switch (rows) {
+      case 16: return function(dim, std::integral_constant<int, 16>());
+      case 32: return function(dim, std::integral_constant<int, 32>());
+      case 64: return function(dim, std::integral_constant<int, 64>());
+      default: return cudaErrorInvalidValue;
+    }
+  };
+  switch (head_dim) {
+    case 32: return with_rows(std::integral_constant<int, 32>());
+    case 64: return with_rows(std::integral_constant<int, 64>());
+    case 128: return with_rows(std::integral_constant<int, 128>());
+    default: return cudaErrorInvalidValue;
+  }
 }
 
 }  // namespace
 
 cudaError_t PrepareTensorCoreAttention() {
-  for (const cudaError_t error :
-       {AllowSharedMemory<32>(), AllowSharedMemory<64>(), AllowSharedMemory<128>()}) {
-    if (error != cudaSuccess) {
-      return error;
+  for (const int32_t head_dim : {32, 64, 128}) {
+    for (const int32_t rows : {16, 32, 64}) {
+      const cudaError_t error = WithSizes(head_dim, rows, [](auto dim, auto tile_rows) {
+        return cudaFuncSetAttribute(TensorCoreAttention<dim.value, tile_rows.value>,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    sizeof(SharedTiles<dim.value, tile_rows.value>));
+      });
+      if (error != cudaSuccess) {
+        return error;
+      }
     }
   }
   return cudaSuccess;
 }
 
-cudaError_t LaunchTensorCoreAttention(const AttentionShape& shape, const AttentionArgs& args,
-                                      const TileList& tiles, cudaStream_t stream) {
+cudaError_t LaunchTensorCoreAttention(const AttentionShape& shape, const AttentionSizes& sizes,
+                                      const AttentionArgs& args, const TileList& tiles,
+                                      cudaStream_t stream) {
   constexpr float kLog2E = 1.44269504088896340736F;
   const KernelArgs kernel{args,
                           tiles.tiles,
@@ -331,12 +348,10 @@ cudaError_t LaunchTensorCoreAttention(const AttentionShape& shape, const Attenti
                           shape.num_heads / shape.num_kv_heads,
                           VisibleKeys::Of(shape),
                           args.scale * kLog2E};
-  switch (shape.head_dim) {
-    case 32: return Launch<32>(kernel, tiles.capacity, stream);
-    case 64: return Launch<64>(kernel, tiles.capacity, stream);
-    case 128: return Launch<128>(kernel, tiles.capacity, stream);
-    default: return cudaErrorInvalidValue;
-  }
+  const bool one_step = sizes.longest_sequence <= tiles.rows;
+  return WithSizes(shape.head_dim, tiles.rows, [&](auto dim, auto rows) {
+    return Launch<dim.value, rows.value>(kernel, tiles, one_step, stream);
+  });
 }
 
 }  // namespace bouquet::rose::cuda
