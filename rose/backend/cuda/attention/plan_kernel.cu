@@ -10,17 +10,18 @@
 namespace bouquet::rose::cuda {
 namespace {
 
-constexpr int kThreads = kMaxPlannedSequences;
-constexpr int kWarps = kThreads / 32;
+// A thread per sequence, 128 at least: few threads have few barriers to wait for.
+constexpr int kMostThreads = kMaxPlannedSequences;
+constexpr int kMostWarps = kMostThreads / 32;
 constexpr int kLists = 4;  // own, fa3, fa2 of 64, fa2 of 128
 
 struct Ranked {
-  int32_t first_token[kThreads];        // by rank: longest first
-  int32_t length[kThreads];             // by rank
-  int32_t sequence[kThreads];           // by rank
-  int32_t start[kLists][kThreads + 1];  // tiles before that rank
-  int32_t unranked[kThreads];           // lengths by sequence
-  int32_t warp_sum[kLists][kWarps];
+  int32_t first_token[kMostThreads];        // by rank: longest first
+  int32_t length[kMostThreads];             // by rank
+  int32_t sequence[kMostThreads];           // by rank
+  int32_t start[kLists][kMostThreads + 1];  // tiles before that rank
+  int32_t unranked[kMostThreads];           // lengths by sequence
+  int32_t warp_sum[kLists][kMostWarps];
 };
 
 __device__ int32_t TilesOf(int32_t length, int32_t group, int32_t rows) {
@@ -36,10 +37,17 @@ __device__ void RankByLength(const int32_t* offsets, int32_t count, Ranked& rank
   __syncthreads();
   if (thread < count) {
     int32_t rank = 0;
-    for (int32_t other = 0; other < count; ++other) {
-      const int32_t other_length = ranked.unranked[other];
-      rank +=
-          static_cast<int32_t>(other_length > length || (other_length == length && other < thread));
+    // What lies between the last sequence and a multiple of kUnroll is zero and changes no rank.
+    constexpr int32_t kUnroll = 8;
+#pragma unroll 1
+    for (int32_t first_other = 0; first_other < count; first_other += kUnroll) {
+#pragma unroll
+      for (int32_t i = 0; i < kUnroll; ++i) {
+        const int32_t other = first_other + i;
+        const int32_t other_length = ranked.unranked[other];
+        rank += static_cast<int32_t>(other_length > length ||
+                                     (other_length == length && other < thread));
+      }
     }
     ranked.first_token[rank] = first;
     ranked.length[rank] = length;
@@ -98,8 +106,8 @@ __device__ int32_t RankOf(const int32_t* start, int32_t count, int32_t tile) {
 __device__ void WriteTiles(const TileList& list, const int32_t* start, int32_t count,
                            const Ranked& ranked) {
   const int32_t total = start[count];
-  for (int32_t tile = static_cast<int32_t>(blockIdx.x * kThreads + threadIdx.x);
-       tile < list.capacity; tile += static_cast<int32_t>(gridDim.x) * kThreads) {
+  for (int32_t tile = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+       tile < list.capacity; tile += static_cast<int32_t>(gridDim.x * blockDim.x)) {
     QueryTile entry;
     if (tile < total) {
       const int32_t rank = RankOf(start, count, tile);
@@ -114,8 +122,8 @@ __device__ void WriteTiles(const TileList& list, const int32_t* start, int32_t c
 __device__ void WriteGroupedTiles(const GroupedTileList& list, const int32_t* start, int32_t count,
                                   const Ranked& ranked) {
   const int32_t total = start[count];
-  for (int32_t tile = static_cast<int32_t>(blockIdx.x * kThreads + threadIdx.x);
-       tile < list.capacity; tile += static_cast<int32_t>(gridDim.x) * kThreads) {
+  for (int32_t tile = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+       tile < list.capacity; tile += static_cast<int32_t>(gridDim.x * blockDim.x)) {
     const bool valid = tile < total;
     const int32_t rank = valid ? RankOf(start, count, tile) : 0;
     list.valid[tile] = valid;
@@ -127,8 +135,8 @@ __device__ void WriteGroupedTiles(const GroupedTileList& list, const int32_t* st
 __device__ void ZeroPadding(const PlanArgs& args, int32_t num_real_tokens) {
   const int64_t begin = num_real_tokens * args.out_width;
   const int64_t end = args.num_tokens * args.out_width;
-  const int64_t thread = blockIdx.x * kThreads + threadIdx.x;
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
+  const int64_t thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const int64_t stride = gridDim.x * blockDim.x;
   constexpr int kVector = 8;  // elements of 16 bytes
   if (args.out_width % kVector == 0 && reinterpret_cast<uintptr_t>(args.out) % 16 == 0) {
     for (int64_t i = begin / kVector + thread; i < end / kVector; i += stride) {
@@ -141,7 +149,7 @@ __device__ void ZeroPadding(const PlanArgs& args, int32_t num_real_tokens) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMostThreads)
     PlanKernel(const PlanArgs args, const AttentionPlan plan) {
   __shared__ Ranked ranked;
   const int32_t count = args.num_sequences;
@@ -166,7 +174,8 @@ cudaError_t LaunchPlan(const PlanArgs& args, const AttentionPlan& plan, cudaStre
   constexpr int64_t kMostCtas = 132;
   const int64_t wanted = (args.num_tokens * args.out_width + kElementsPerCta - 1) / kElementsPerCta;
   const auto ctas = static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, kMostCtas));
-  PlanKernel<<<ctas, kThreads, 0, stream>>>(args, plan);
+  const int32_t threads = std::max((args.num_sequences + 31) / 32 * 32, 128);
+  PlanKernel<<<ctas, static_cast<unsigned>(threads), 0, stream>>>(args, plan);
   return cudaGetLastError();
 }
 

@@ -190,7 +190,8 @@ std::vector<Cell> Cells() {
   };
   using Size = std::pair<int32_t, int32_t>;  // sequences, length
   const std::vector<Size> sizes = {{1, 16},   {1, 64},   {1, 128},   {1, 256},  {1, 512}, {1, 1024},
-                                   {1, 4096}, {8, 16},   {8, 64},    {8, 128},  {4, 256}, {32, 64},
+                                   {1, 2048}, {1, 4096}, {8, 16},    {8, 64},   {8, 128}, {4, 256},
+                                   {2, 512},  {32, 64},  {16, 128},  {64, 32},  {64, 64}, {64, 128},
                                    {5, 512},  {25, 512}, {100, 512}, {256, 16}, {64, 0}};
   for (const auto& [count, length] : sizes) {
     add(16, 8, 128, kBoth, 0, count, length);
@@ -201,12 +202,11 @@ std::vector<Cell> Cells() {
   for (const auto& [count, length] : sizes) {
     add(16, 16, 64, kBoth, 0, count, length);
   }
-  for (const auto& [count, length] :
-       std::vector<Size>{{1, 128}, {1, 512}, {1, 4096}, {25, 512}, {64, 0}}) {
+  for (const auto& [count, length] : sizes) {
     add(16, 16, 64, kCausal, 0, count, length);
   }
   for (const auto& [count, length] :
-       std::vector<Size>{{1, 512}, {1, 4096}, {8, 1024}, {25, 512}, {64, 0}}) {
+       std::vector<Size>{{1, 64}, {1, 512}, {1, 4096}, {64, 64}, {8, 1024}, {25, 512}, {64, 0}}) {
     for (const auto mask : {kBoth, kCausal}) {
       add(12, 12, 64, mask, 64, count, length);
       add(16, 8, 128, mask, 256, count, length);

@@ -121,17 +121,17 @@ class RaggedAttentionTest : public ::testing::TestWithParam<Kernel> {
                        int32_t window = 0) const {
     return {num_heads, num_kv_heads, GetParam().head_dim, mask, window};
   }
-  bool MayReadPadding() const { return GetParam().family == "fa3"; }
-  /// NaN, except for FA3, whose contract asks for finite rows.
+  bool MayReadPadding() const { return GetParam().family == "fa3" || GetParam().family == "auto"; }
+  /// NaN, except for FA3 (which `auto` may take), whose contract asks for finite rows.
   Bits Padding() const { return MayReadPadding() ? ToBits(3.0F) : kNanBits; }
 
   void Check(const AttentionShape& shape, const AttentionBatch& batch) {
-    SCOPED_TRACE(attention_->NameOf(shape, batch.padded));
     if (!attention_->CheckServed(shape).ok()) {
       EXPECT_GT(shape.window, 0);
       EXPECT_EQ(GetParam().family, "fa3");
       return;
     }
+    SCOPED_TRACE(attention_->NameOf(shape, batch.padded));
     const std::vector<Bits> rows = RandomRows(shape, batch, Padding(), 1);
     Step step(shape, batch, rows);
     step.Poison();

@@ -44,24 +44,50 @@ struct KernelArgs {
   float scale_log2;  // scale · log₂ e
 };
 
-/// Rows first .. first + kRows − 1 of one head of one sequence; those from `length` on are zeros.
+/// Copies tiles of kRows rows of one head of one sequence. A thread copies the same 16 bytes of
+/// every kRowsPerPass-th row, so that addresses are sums of few numbers: with one warp a scheduler
+/// their arithmetic would show.
 template <int kHeadDim, int kRows>
-__device__ __forceinline__ void CopyRows(__nv_bfloat16* to, const __nv_bfloat16* head,
-                                         int64_t row_stride, int32_t first, int32_t length) {
-  constexpr int kChunks = kHeadDim / 8;
-  constexpr int kThreads = kRows / 16 * 32;
-  static_assert(kRows * kChunks % kThreads == 0);
+class RowCopier {
+ public:
+  __device__ RowCopier(const __nv_bfloat16* head, int64_t row_stride)
+      : from_(head + row() * row_stride + column()), row_stride_(row_stride) {}
+
+  /// Rows first .. first + kRows − 1; those from `length` on become zeros, never read.
+  __device__ __forceinline__ void Copy(__nv_bfloat16* to, int32_t first, int32_t length) const {
+    const uint32_t shared = SharedAddress(to + row() * kStride<kHeadDim> + column());
+    const __nv_bfloat16* from = from_ + first * row_stride_;
+    const int64_t pass_stride = kRowsPerPass * row_stride_;
+    constexpr uint32_t kSharedStride = kRowsPerPass * kStride<kHeadDim> * sizeof(__nv_bfloat16);
+    if (first + kRows <= length) {
 #pragma unroll
-  for (int i = 0; i < kRows * kChunks / kThreads; ++i) {
-    const int chunk = static_cast<int>(threadIdx.x) + i * kThreads;
-    const int row = chunk / kChunks;
-    const int column = chunk % kChunks * 8;
-    const bool inside = first + row < length;
-    // An address inside the sequence even where nothing is read.
-    const __nv_bfloat16* from = head + (inside ? first + row : 0) * row_stride + column;
-    CopyOrZero16(SharedAddress(to + row * kStride<kHeadDim> + column), from, inside);
+      for (int pass = 0; pass < kPasses; ++pass) {
+        CopyOrZero16(shared + pass * kSharedStride, from + pass * pass_stride, true);
+      }
+      return;
+    }
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const bool inside = first + row() + pass * kRowsPerPass < length;
+      // An address inside the sequence even where nothing is read.
+      CopyOrZero16(shared + pass * kSharedStride,
+                   inside ? from + pass * pass_stride : from_ - row() * row_stride_, inside);
+    }
   }
-}
+
+ private:
+  static constexpr int kChunks = kHeadDim / 8;
+  static constexpr int kThreads = kRows / 16 * 32;
+  static constexpr int kRowsPerPass = kThreads / kChunks;
+  static constexpr int kPasses = kRows / kRowsPerPass;
+  static_assert(kThreads % kChunks == 0 && kRows % kRowsPerPass == 0);
+
+  __device__ static int row() { return static_cast<int>(threadIdx.x) / kChunks; }
+  __device__ static int column() { return static_cast<int>(threadIdx.x) % kChunks * 8; }
+
+  const __nv_bfloat16* from_;  // of this thread in the sequence's first pass
+  int64_t row_stride_;
+};
 
 /// What one warp keeps of its 16 rows; a thread holds parts of rows g and g + 8.
 template <int kHeadDim>
@@ -82,28 +108,43 @@ __device__ __forceinline__ void LoadQueries(const __nv_bfloat16* rows, RowState<
   }
 }
 
-/// scores = q · kᵀ for the first `num_blocks` blocks of 16 keys. Depth is the outer loop, so that
-/// neighbouring products do not wait for each other.
+/// scores = q · kᵀ for the first `num_blocks` blocks of 16 keys.
 template <int kHeadDim, int kKeys>
 __device__ __forceinline__ void MultiplyKeys(const __nv_bfloat16* keys, int num_blocks,
                                              const RowState<kHeadDim>& state,
                                              float (&scores)[kKeys / 8][4]) {
+  constexpr int kBlocks = kKeys / 16;
+  constexpr int kDepths = kHeadDim / 16;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const __nv_bfloat16* row =
       keys + (lane / 16 * 8 + lane % 8) * kStride<kHeadDim> + lane / 8 % 2 * 8;
+  const auto multiply = [&](int block, int depth) {
+    uint32_t b[4];
+    LoadMatrices(b, SharedAddress(row + block * 16 * kStride<kHeadDim> + depth * 16));
+    MultiplyAdd(scores[2 * block], state.q[depth], b[0], b[1]);
+    MultiplyAdd(scores[2 * block + 1], state.q[depth], b[2], b[3]);
+  };
 #pragma unroll
   for (auto& score : scores) {
     score[0] = score[1] = score[2] = score[3] = 0;
   }
+  if (num_blocks == kBlocks) {
+    // Without branches, and neighbouring products do not wait for each other.
 #pragma unroll
-  for (int depth = 0; depth < kHeadDim / 16; ++depth) {
+    for (int depth = 0; depth < kDepths; ++depth) {
 #pragma unroll
-    for (int block = 0; block < kKeys / 16; ++block) {
-      if (block < num_blocks) {
-        uint32_t b[4];
-        LoadMatrices(b, SharedAddress(row + block * 16 * kStride<kHeadDim> + depth * 16));
-        MultiplyAdd(scores[2 * block], state.q[depth], b[0], b[1]);
-        MultiplyAdd(scores[2 * block + 1], state.q[depth], b[2], b[3]);
+      for (int block = 0; block < kBlocks; ++block) {
+        multiply(block, depth);
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int block = 0; block < kBlocks - 1; ++block) {
+    if (block < num_blocks) {
+#pragma unroll
+      for (int depth = 0; depth < kDepths; ++depth) {
+        multiply(block, depth);
       }
     }
   }
@@ -166,28 +207,38 @@ __device__ __forceinline__ void Exponentiate(float (&scores)[kKeys / 8][4], floa
   }
 }
 
-/// out += weights · v
+/// out += weights · v for the first `num_blocks` blocks of 16 keys.
 template <int kHeadDim, int kKeys>
 __device__ __forceinline__ void MultiplyValues(const float (&weights)[kKeys / 8][4],
                                                const __nv_bfloat16* values, int num_blocks,
                                                RowState<kHeadDim>& state) {
+  constexpr int kBlocks = kKeys / 16;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const __nv_bfloat16* row = values + lane % 16 * kStride<kHeadDim> + lane / 16 * 8;
+  const auto multiply = [&](int block) {
+    const float(&left)[4] = weights[2 * block];
+    const float(&right)[4] = weights[2 * block + 1];
+    const uint32_t a[4] = {PackBf16(left[0], left[1]), PackBf16(left[2], left[3]),
+                           PackBf16(right[0], right[1]), PackBf16(right[2], right[3])};
 #pragma unroll
-  for (int block = 0; block < kKeys / 16; ++block) {
+    for (int column = 0; column < kHeadDim / 16; ++column) {
+      uint32_t b[4];
+      LoadTransposedMatrices(b, SharedAddress(row + block * 16 * kStride<kHeadDim> + column * 16));
+      MultiplyAdd(state.out[2 * column], a, b[0], b[1]);
+      MultiplyAdd(state.out[2 * column + 1], a, b[2], b[3]);
+    }
+  };
+  if (num_blocks == kBlocks) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+      multiply(block);
+    }
+    return;
+  }
+#pragma unroll
+  for (int block = 0; block < kBlocks - 1; ++block) {
     if (block < num_blocks) {
-      const float(&left)[4] = weights[2 * block];
-      const float(&right)[4] = weights[2 * block + 1];
-      const uint32_t a[4] = {PackBf16(left[0], left[1]), PackBf16(left[2], left[3]),
-                             PackBf16(right[0], right[1]), PackBf16(right[2], right[3])};
-#pragma unroll
-      for (int column = 0; column < kHeadDim / 16; ++column) {
-        uint32_t b[4];
-        LoadTransposedMatrices(b,
-                               SharedAddress(row + block * 16 * kStride<kHeadDim> + column * 16));
-        MultiplyAdd(state.out[2 * column], a, b[0], b[1]);
-        MultiplyAdd(state.out[2 * column + 1], a, b[2], b[3]);
-      }
+      multiply(block);
     }
   }
 }
@@ -247,11 +298,13 @@ __global__ void __launch_bounds__(kRows / 16 * 32) TensorCoreAttention(const Ker
   const int32_t last_row = min(tile.first_row + kRows, tile.length) - 1;
   const int32_t begin = kernel.visible.Begin(tile.first_row) / kKeys * kKeys;
   const int32_t end = kernel.visible.End(last_row, tile.length);
+  const RowCopier<kHeadDim, kRows> keys(k, args.row_stride);
+  const RowCopier<kHeadDim, kRows> values(v, args.row_stride);
   const auto copy_step = [&](int buffer, int32_t first_key) {
-    CopyRows<kHeadDim, kRows>(shared.steps[buffer].k, k, args.row_stride, first_key, tile.length);
-    CopyRows<kHeadDim, kRows>(shared.steps[buffer].v, v, args.row_stride, first_key, tile.length);
+    keys.Copy(shared.steps[buffer].k, first_key, tile.length);
+    values.Copy(shared.steps[buffer].v, first_key, tile.length);
   };
-  CopyRows<kHeadDim, kRows>(shared.q, q, args.row_stride, tile.first_row, tile.length);
+  RowCopier<kHeadDim, kRows>(q, args.row_stride).Copy(shared.q, tile.first_row, tile.length);
   copy_step(0, begin);
   CommitCopies();
 
