@@ -35,15 +35,38 @@ TEST(AttentionChooserTest, ListsTheNamesWhenOneIsUnknown) {
   EXPECT_THAT(family.status().message(), HasSubstr("fa4"));
 }
 
+TEST(AttentionChooserTest, TakesOwnKernelForShortSequences) {
+  for (const int32_t head_dim : {64, 128}) {
+    for (const AttentionMask mask : {AttentionMask::kBidirectional, AttentionMask::kCausal}) {
+      EXPECT_EQ(Chosen(Shape(head_dim, mask), Sequences(1, 16)), "own_16");
+      EXPECT_EQ(Chosen(Shape(head_dim, mask), Sequences(1, 64)), "own_64");
+      EXPECT_EQ(Chosen(Shape(head_dim, mask), Sequences(64, 32)), "own_32");
+      EXPECT_EQ(Chosen(Shape(head_dim, mask), Sequences(256, 16)), "own_16");
+    }
+  }
+}
+
+TEST(AttentionChooserTest, TakesFa2BetweenShortAndLong) {
+  EXPECT_EQ(Chosen(Shape(128), Sequences(1, 128)), "fa2_64");
+  EXPECT_EQ(Chosen(Shape(128), Sequences(1, 512)), "fa2_64");
+  EXPECT_EQ(Chosen(Shape(128), Sequences(32, 64)), "fa2_128");
+  EXPECT_EQ(Chosen(Shape(64), Sequences(1, 1024)), "fa2_64");
+  EXPECT_EQ(Chosen(Shape(64), Sequences(16, 128)), "fa2_128");
+  EXPECT_EQ(Chosen(Shape(64, AttentionMask::kCausal), Sequences(25, 512)), "fa2_128");
+}
+
 TEST(AttentionChooserTest, TakesFa3ForLongSequencesOfItsHeadSizes) {
+  EXPECT_EQ(Chosen(Shape(128), Sequences(8, 128)), "fa3_128");
   EXPECT_EQ(Chosen(Shape(128), Sequences(1, 4096)), "fa3_128");
   EXPECT_EQ(Chosen(Shape(128), Sequences(25, 512)), "fa3_128");
   EXPECT_EQ(Chosen(Shape(64), Sequences(25, 512)), "fa3_192");
 }
 
-TEST(AttentionChooserTest, GivesEachTileOfOneCausalSequenceItsOwnCta) {
+TEST(AttentionChooserTest, GivesEachTileOfFewCausalSequencesItsOwnCta) {
   const AttentionShape causal = Shape(128, AttentionMask::kCausal);
-  EXPECT_EQ(Chosen(causal, Sequences(1, 4096)), "fa3_128_per_tile");
+  EXPECT_EQ(Chosen(causal, Sequences(1, 8192)), "fa3_128_per_tile");
+  EXPECT_EQ(Chosen(causal, Sequences(5, 512)), "fa3_128_per_tile");
+  EXPECT_EQ(Chosen(causal, Sequences(16, 128)), "fa3_128");
   EXPECT_EQ(Chosen(causal, Sequences(25, 512)), "fa3_128");
 }
 
@@ -63,10 +86,11 @@ TEST(AttentionChooserTest, ServesSmallHeadsWithTheOwnKernelsOnly) {
 }
 
 TEST(AttentionChooserTest, KeepsFa3FromWindows) {
-  const AttentionShape windowed = Shape(128, AttentionMask::kBidirectional, 64);
+  const AttentionShape windowed = Shape(128, AttentionMask::kBidirectional, 256);
   EXPECT_FALSE(IsServed(windowed, AttentionFamily::kFa3, true));
   EXPECT_TRUE(IsServed(windowed, AttentionFamily::kFa2, true));
-  EXPECT_EQ(Chosen(windowed, Sequences(8, 4096)), "own_64");
+  EXPECT_EQ(Chosen(windowed, Sequences(8, 4096)), "fa2_128");
+  EXPECT_EQ(Chosen(Shape(64, AttentionMask::kCausal, 64), Sequences(8, 4096)), "own_64");
 }
 
 TEST(AttentionChooserTest, KeepsToAForcedFamilyForEveryStep) {
