@@ -1,10 +1,13 @@
 """Two engines behind one interface: `run(batches, repeat)` gives the seconds of each repetition, `first_row` a row."""
-import json
-import subprocess
+import pathlib
+import sys
 import time
 
 import numpy as np
 import onnxruntime
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+from engine_process import EngineProcess  # noqa: E402
 
 
 class Bouquet:
@@ -12,14 +15,13 @@ class Bouquet:
     name = "bouquet"
 
     def __init__(self, binary, model, threads, dtype="float32"):
-        self._process = subprocess.Popen([binary, model, str(threads), dtype], stdin=subprocess.PIPE,
-                                         stdout=subprocess.PIPE, text=True)
+        self._engine = EngineProcess(binary, model, threads=threads, dtype=dtype)
 
     def run(self, batches, repeat):
-        return [us / 1e6 for us in self._ask(batches, repeat)["us"]]
+        return self._engine.times(batches, repeat)
 
     def first_row(self, ids):
-        return np.array(self._ask([[ids]], 1)["row"], np.float32)
+        return np.array(self._engine.ask([[ids]])["row"], np.float32)
 
     def arrange(self, sequences, size):
         """Batches of at most `size` tokens in order of arrival: lengths may differ, nothing is padded."""
@@ -35,16 +37,7 @@ class Bouquet:
     sizes = (1024,)
 
     def close(self):
-        self._process.stdin.close()
-        self._process.wait(timeout=30)
-
-    def _ask(self, batches, repeat):
-        self._process.stdin.write(json.dumps({"repeat": repeat, "batches": batches}) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit(f"bench: engine_timing ended with exit code {self._process.wait()}")
-        return json.loads(line)
+        self._engine.close()
 
 
 class OnnxRuntime:

@@ -6,6 +6,7 @@ endif()
 add_library(flashinfer_headers INTERFACE)
 # As SYSTEM, libcudacxx of the wheel still comes before the toolkit's, which nvcc appends last.
 target_include_directories(flashinfer_headers SYSTEM INTERFACE
-  "${BOUQUET_FLASHINFER}/libcudacxx" "${BOUQUET_FLASHINFER}/include" "${BOUQUET_FLASHINFER}/cutlass" "${BOUQUET_FLASHINFER}/cutlass_util")
+  "${BOUQUET_FLASHINFER}/libcudacxx" "${BOUQUET_FLASHINFER}/include" "${BOUQUET_FLASHINFER}/cutlass"
+  "${BOUQUET_FLASHINFER}/cutlass_util")
 # What its templates make nvcc say: host calls in device code never reached, unused variables, an unsigned compared with zero.
 target_compile_options(flashinfer_headers INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-diag-suppress=20012,177,186>)

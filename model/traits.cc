@@ -100,6 +100,7 @@ Status RefuseFlag(const JsonObject& config, std::string_view key) {
 Status ReadBert(const JsonObject& config, Traits& traits) {
   traits.architecture = Architecture::kBert;
   RETURN_IF_ERROR(ReadSharedSizes(config, traits));
+  traits.position_rows = traits.max_positions;
   if (traits.hidden_size % traits.num_attention_heads != 0) {
     return InvalidArgument(
         fmt::format("{}: \"hidden_size\" must be a multiple of \"num_attention_heads\": {} and {}",
@@ -120,6 +121,26 @@ Status ReadBert(const JsonObject& config, Traits& traits) {
                    config.String("position_embedding_type"));
   if (positions.value_or("absolute") != "absolute") {
     return Unserved(config, "position_embedding_type", *positions, "absolute");
+  }
+  return {};
+}
+
+// Positions are numbered from the row behind the padding token's, as fairseq did; the rows up to it
+// stand for no position.
+Status ReadRoberta(const JsonObject& config, Traits& traits) {
+  RETURN_IF_ERROR(ReadBert(config, traits));
+  traits.architecture = Architecture::kRoberta;
+  constexpr int64_t kDefaultPadding = 1;  // of the reference library when the file states none
+  ASSIGN_OR_RETURN(const std::optional<int64_t> padding,
+                   config.Integer("pad_token_id", 0, traits.vocabulary_rows - 1));
+  traits.position_offset = static_cast<int32_t>(padding.value_or(kDefaultPadding)) + 1;
+  traits.max_positions = traits.position_rows - traits.position_offset;
+  if (traits.max_positions < 1) {
+    return InvalidArgument(
+        fmt::format("{}: \"max_position_embeddings\" must be above \"pad_token_id\" + 1, where "
+                    "positions start: {} and {}",
+                    config.where(), traits.position_rows, traits.position_offset),
+        "max_position_embeddings");
   }
   return {};
 }
@@ -214,6 +235,7 @@ Status ReadQwen3(const JsonObject& config, std::string_view model_type, Traits& 
 std::string_view ArchitectureName(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert: return "bert";
+    case Architecture::kRoberta: return "roberta";
     case Architecture::kQwen3: return "qwen3";
   }
   return "unknown";
@@ -225,11 +247,13 @@ Result<Traits> ParseTraits(const JsonObject& config) {
   ASSIGN_OR_RETURN(traits.class_name, ClassName(config));
   if (model_type == "bert") {
     RETURN_IF_ERROR(ReadBert(config, traits));
+  } else if (model_type == "xlm-roberta" || model_type == "roberta") {
+    RETURN_IF_ERROR(ReadRoberta(config, traits));
   } else if (model_type == "qwen3" || model_type == kPplxModelType) {
     RETURN_IF_ERROR(ReadQwen3(config, model_type, traits));
   } else {
     return Unserved(config, "model_type", model_type,
-                    fmt::format("bert, qwen3, {}", kPplxModelType));
+                    fmt::format("bert, roberta, xlm-roberta, qwen3, {}", kPplxModelType));
   }
   return traits;
 }

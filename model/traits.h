@@ -11,9 +11,10 @@
 namespace bouquet::model {
 
 enum class Architecture : uint8_t {
-  kBert,   // absolute positions, token types, LayerNorm after each block, GELU
-  kQwen3,  // RMSNorm before each block, RMSNorm per head on q and k, RoPE, grouped-query attention,
-           // SwiGLU
+  kBert,     // absolute positions, token types, LayerNorm after each block, GELU
+  kRoberta,  // the same, but positions start behind the row of the padding token; XLM-RoBERTa too
+  kQwen3,    // RMSNorm before each block, RMSNorm per head on q and k, RoPE, grouped-query
+             // attention, SwiGLU
 };
 
 std::string_view ArchitectureName(Architecture architecture);
@@ -30,9 +31,14 @@ struct Traits {
   int32_t head_dim = 0;             // not always hidden_size / heads: Qwen3 states it
   int32_t intermediate_size = 0;
   int32_t vocabulary_rows = 0;  // rows of the embedding table
-  int32_t max_positions = 0;
-  int32_t token_types = 0;  // 0: the family has none
-  std::string hidden_act;   // as written: "gelu", "silu", …
+  int32_t position_rows = 0;    // rows of the position table; 0: the family has none
+  // The row of a sequence's first token; token i reads row position_offset + i. RoBERTa starts
+  // behind the padding token's row: pad_token_id + 1. (A padding token inside a sequence takes a
+  // position like any other; the reference library skips it.)
+  int32_t position_offset = 0;
+  int32_t max_positions = 0;  // longest sequence: its positions are 0 .. max_positions - 1
+  int32_t token_types = 0;    // 0: the family has none
+  std::string hidden_act;     // as written: "gelu", "silu", …
   float norm_epsilon = 0;
   float rope_theta = 0;         // 0: no rotary embedding
   bool causal = false;          // Qwen3 unless the config says bidirectional

@@ -13,6 +13,11 @@ using ::testing::HasSubstr;
 constexpr const char* kBert = R"("model_type": "bert", "architectures": ["BertModel"],
   "num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12, "intermediate_size": 1536,
   "vocab_size": 30522, "max_position_embeddings": 512)";
+constexpr const char* kXlmRoberta = R"("model_type": "xlm-roberta",
+  "architectures": ["XLMRobertaModel"], "num_hidden_layers": 24, "hidden_size": 1024,
+  "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 250002,
+  "max_position_embeddings": 8194, "type_vocab_size": 1, "layer_norm_eps": 1e-05,
+  "hidden_act": "gelu", "pad_token_id": 1)";
 constexpr const char* kQwen3 = R"("model_type": "qwen3", "num_hidden_layers": 28,
   "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
   "intermediate_size": 3072, "vocab_size": 151669, "max_position_embeddings": 32768)";
@@ -37,6 +42,42 @@ TEST(TraitsTest, ReadsBertWithItsDefaults) {
   EXPECT_FLOAT_EQ(traits->norm_epsilon, 1e-12F);
   EXPECT_FALSE(traits->causal);
   EXPECT_EQ(traits->rope_theta, 0);
+  EXPECT_EQ(traits->position_rows, 512);
+  EXPECT_EQ(traits->position_offset, 0);
+  EXPECT_EQ(traits->max_positions, 512);
+}
+
+TEST(TraitsTest, ReadsXlmRobertaWithPositionsBehindThePaddingRow) {
+  const Result<Traits> traits = Parse("", kXlmRoberta);
+  ASSERT_TRUE(traits.ok()) << traits.status().ToString();
+  EXPECT_EQ(traits->architecture, Architecture::kRoberta);
+  EXPECT_EQ(traits->vocabulary_rows, 250'002);
+  EXPECT_EQ(traits->position_rows, 8194);
+  EXPECT_EQ(traits->position_offset, 2);
+  EXPECT_EQ(traits->max_positions, 8192);
+  EXPECT_EQ(traits->head_dim, 64);
+  EXPECT_EQ(traits->token_types, 1);
+  EXPECT_FLOAT_EQ(traits->norm_epsilon, 1e-5F);
+  EXPECT_FALSE(traits->causal);
+}
+
+TEST(TraitsTest, ReadsRobertaAsTheSameNetwork) {
+  const Result<Traits> traits =
+      Parse(R"("model_type": "roberta", "max_position_embeddings": 514)", kXlmRoberta);
+  ASSERT_TRUE(traits.ok()) << traits.status().ToString();
+  EXPECT_EQ(traits->architecture, Architecture::kRoberta);
+  EXPECT_EQ(traits->max_positions, 512);
+}
+
+TEST(TraitsTest, TakesThePaddingRowFromTheConfig) {
+  const Result<Traits> first = Parse(R"("pad_token_id": 0)", kXlmRoberta);
+  ASSERT_TRUE(first.ok()) << first.status().ToString();
+  EXPECT_EQ(first->position_offset, 1);
+  EXPECT_EQ(first->max_positions, 8193);
+  const Result<Traits> unstated = Parse(R"("pad_token_id": null)", kXlmRoberta);
+  ASSERT_TRUE(unstated.ok()) << unstated.status().ToString();
+  EXPECT_EQ(unstated->position_offset, 2);
+  EXPECT_EQ(Parse(R"("pad_token_id": 0)", kBert)->position_offset, 0);
 }
 
 TEST(TraitsTest, ReadsQwen3AsCausalWithStatedHeadDim) {
@@ -46,6 +87,8 @@ TEST(TraitsTest, ReadsQwen3AsCausalWithStatedHeadDim) {
   EXPECT_EQ(traits->num_key_value_heads, 8);
   EXPECT_EQ(traits->head_dim, 128);
   EXPECT_EQ(traits->token_types, 0);
+  EXPECT_EQ(traits->position_rows, 0);
+  EXPECT_EQ(traits->max_positions, 32768);
   EXPECT_TRUE(traits->causal);
   EXPECT_TRUE(traits->attention_bias);
   EXPECT_FLOAT_EQ(traits->rope_theta, 1e6F);
@@ -91,6 +134,17 @@ TEST(TraitsTest, RefusesWhatItCannotServeByKeyAndValue) {
       {R"("layer_norm_eps": 0)", kBert, StatusCode::kInvalidArgument, "layer_norm_eps"},
       {R"("num_hidden_layers": 99999999)", kBert, StatusCode::kInvalidArgument, "1..1000"},
       {R"("architectures": "BertModel")", kBert, StatusCode::kInvalidArgument, "architectures"},
+      {R"("model_type": "xlm-roberta-xl")", kXlmRoberta, StatusCode::kUnimplemented,
+       "\"model_type\" xlm-roberta-xl"},
+      {R"("position_embedding_type": "relative_key_query")", kXlmRoberta,
+       StatusCode::kUnimplemented, "relative_key_query"},
+      {R"("is_decoder": true)", kXlmRoberta, StatusCode::kUnimplemented, "is_decoder"},
+      {R"("pad_token_id": -1)", kXlmRoberta, StatusCode::kInvalidArgument, "\"pad_token_id\""},
+      {R"("pad_token_id": 250002)", kXlmRoberta, StatusCode::kInvalidArgument, "0..250001"},
+      {R"("pad_token_id": "<pad>")", kXlmRoberta, StatusCode::kInvalidArgument, "\"pad_token_id\""},
+      {R"("max_position_embeddings": 2)", kXlmRoberta, StatusCode::kInvalidArgument, "2 and 2"},
+      {R"("pad_token_id": 9000)", kXlmRoberta, StatusCode::kInvalidArgument, "8194 and 9001"},
+      {R"("type_vocab_size": 0)", kXlmRoberta, StatusCode::kInvalidArgument, "\"type_vocab_size\""},
       {R"("num_key_value_heads": 5)", kQwen3, StatusCode::kInvalidArgument, "16 and 5"},
       {R"("head_dim": 33)", kQwen3, StatusCode::kInvalidArgument, "must be even"},
       {R"("rope_scaling": {"rope_type": "yarn"})", kQwen3, StatusCode::kUnimplemented, "yarn"},

@@ -19,22 +19,37 @@ constexpr int32_t kMaxStepTokens = 65'536;
 constexpr int32_t kDefaultStepTokens = 1024;
 constexpr int32_t kMaxStepSequences = 65'536;
 
-Result<Dtype> ComputeDtype(const std::string& name) {
-  if (name == "auto" || name == "float32") {
-    return Dtype::kFloat32;
+Result<std::optional<Dtype>> ComputeDtype(const std::string& name) {
+  if (name == "auto") {
+    return std::optional<Dtype>();
   }
-  if (name == "bfloat16") {
-    return Dtype::kBfloat16;
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) {
+    if (name == DtypeName(dtype)) {
+      return std::optional<Dtype>(dtype);
+    }
   }
   return InvalidArgument(fmt::format("dtype must be auto, float32 or bfloat16, not {}", name),
                          "dtype");
+}
+
+Result<GraphMode> GraphModeNamed(const std::string& name) {
+  if (name == "lazy") {
+    return GraphMode::kLazy;
+  }
+  if (name == "off") {
+    return GraphMode::kOff;
+  }
+  return InvalidArgument(fmt::format("graphs must be lazy or off, not {}", name), "graphs");
 }
 
 Result<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
   BackendOptions backend;
   backend.device = options.device;
   backend.threads = options.threads;
+  backend.attention = options.attention;
+  backend.memory_fraction = options.memory_fraction;
   ASSIGN_OR_RETURN(backend.compute_dtype, ComputeDtype(options.dtype));
+  ASSIGN_OR_RETURN(backend.graphs, GraphModeNamed(options.graphs));
   return CreateBackend(backend);
 }
 
@@ -70,10 +85,11 @@ class Engine::Impl {
                                             const EngineOptions& options);
   LazyTensor Step(const Batch& batch);
   const EngineInfo& info() const { return info_; }
+  GraphCounts graph_counts() const { return backend_->graph_counts(); }
 
  private:
   Status LoadParts(const model::ModelFolder& folder);
-  void MakeRing();
+  Status MakeRing();
   Status WarmUp();
   void Describe();
 
@@ -94,7 +110,7 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::Load(const model::ModelFolde
   ASSIGN_OR_RETURN(impl->backend_, MakeBackend(options));
   RETURN_IF_ERROR(impl->LoadParts(folder));
   impl->Describe();
-  impl->MakeRing();
+  RETURN_IF_ERROR(impl->MakeRing());
   RETURN_IF_ERROR(impl->WarmUp());
   impl->weights_->ReleasePages();
   return impl;
@@ -103,10 +119,11 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::Load(const model::ModelFolde
 Status Engine::Impl::LoadParts(const model::ModelFolder& folder) {
   const BatchLimits& limits = info_.limits;
   ASSIGN_OR_RETURN(weights_, WeightSet::Open(folder.weight_files));
-  ASSIGN_OR_RETURN(model_, LoadModel(folder.traits, *weights_, limits.max_tokens, *backend_));
+  const StepSizes largest = backend_->LargestStep(limits.max_tokens, limits.max_sequences);
+  ASSIGN_OR_RETURN(model_, LoadModel(folder.traits, *weights_, largest.num_tokens, *backend_));
   info_.weight_bytes = weights_->TakenBytes();
   ASSIGN_OR_RETURN(head_, DenseHead::Load(folder.pipeline, folder.traits.hidden_size,
-                                          limits.max_sequences, *backend_));
+                                          largest.num_sequences, *backend_));
   return backend_->FinishLoading(limits.max_tokens, limits.max_sequences);
 }
 
@@ -119,14 +136,17 @@ void Engine::Impl::Describe() {
   info_.steps_under_way = backend_->steps_under_way();
 }
 
-void Engine::Impl::MakeRing() {
+Status Engine::Impl::MakeRing() {
   forward_ = [this](const StepInputs& inputs) {
     const TensorView hidden = model_->Forward(inputs, *backend_);
     head_->Apply(hidden, inputs, *backend_);
   };
   for (int32_t i = 0; i < info_.steps_under_way; ++i) {
-    ring_.push_back(std::make_unique<StepSlot>(info_.limits, forward_));
+    ASSIGN_OR_RETURN(std::unique_ptr<StepSlot> slot,
+                     StepSlot::Make(i, info_.limits, forward_, *backend_));
+    ring_.push_back(std::move(slot));
   }
+  return {};
 }
 
 // One token is enough to run every op once, and small enough not to show in the time to ready.
@@ -159,5 +179,7 @@ Result<std::unique_ptr<Engine>> Engine::Load(const model::ModelFolder& folder,
 LazyTensor Engine::Step(const Batch& batch) { return impl_->Step(batch); }
 
 const EngineInfo& Engine::info() const { return impl_->info(); }
+
+GraphCounts Engine::graph_counts() const { return impl_->graph_counts(); }
 
 }  // namespace bouquet::rose

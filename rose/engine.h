@@ -7,18 +7,24 @@
 #include "base/status.h"
 #include "model/model_folder.h"
 #include "rose/batch.h"
+#include "rose/graph_cache.h"
 #include "rose/lazy_tensor.h"
 
 namespace bouquet::rose {
 
 struct EngineOptions {
-  std::string device = "auto";  // auto | cpu
-  std::string dtype = "auto";   // auto | float32 | bfloat16; auto is float32 on a CPU
+  std::string device = "auto";  // auto | cpu | cuda | cuda:N; see CreateBackend
+  std::string dtype = "auto";   // auto | float32 | bfloat16; auto is float32 on a CPU, bfloat16 on
+                                // a CUDA device
   int32_t threads =
       0;  // CPU workers, the step worker included; 0 counts the cores this process may use
   int32_t max_step_tokens =
       0;  // largest step that will be asked for, 0 for the model's longest input or 1024
   int32_t max_step_sequences = 512;
+  // Of a CUDA device:
+  std::string graphs = "lazy";     // lazy | off: whether steps are captured, see GraphMode
+  std::string attention = "auto";  // or the name of one kernel for everything
+  double memory_fraction = 0.9;    // of the device's memory, at most
 };
 
 /// Facts about a loaded engine. Fixed from Load on.
@@ -49,6 +55,9 @@ class Engine {
   LazyTensor Step(const Batch& batch);
 
   const EngineInfo& info() const;
+
+  /// Of a device that captures steps, else zeros. Thread: any.
+  GraphCounts graph_counts() const;
 
  private:
   class Impl;

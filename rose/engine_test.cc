@@ -89,9 +89,11 @@ TEST_F(EngineTest, TakesAStepOfTheLongestInputByDefault) {
 }
 
 TEST_F(EngineTest, FilesOfEveryDtypePrefixAndNumberOfShardsGiveTheSameVectors) {
-  for (const RandomFamily family : {RandomFamily::kBert, RandomFamily::kQwen3Causal}) {
+  const std::map<RandomFamily, std::string> prefixes = {{RandomFamily::kBert, "bert."},
+                                                        {RandomFamily::kXlmRoberta, "roberta."},
+                                                        {RandomFamily::kQwen3Causal, "model."}};
+  for (const auto& [family, prefix] : prefixes) {
     const std::vector<float> expected = Row(*LoadModel({.family = family}), {7, 8, 9});
-    const std::string prefix = family == RandomFamily::kBert ? "bert." : "model.";
     const RandomModelOptions variants[] = {
         {.family = family, .dtype = "F16"},
         {.family = family, .dtype = "BF16"},
@@ -183,6 +185,34 @@ TEST_F(EngineTest, ABatchThatBreaksALimitIsRefusedAndTheNextOneServed) {
   EXPECT_TRUE(refused.IsReady());
   EXPECT_EQ(refused.Wait().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Row(*engine, {5, 6}), expected);
+}
+
+TEST_F(EngineTest, RobertaReadsPositionsFromTheRowBehindThePadding) {
+  const RandomModelOptions model = {.family = RandomFamily::kXlmRoberta};
+  constexpr size_t kHidden = 72;
+  const std::vector<float> expected = Row(*LoadModel(model), {5});
+  for (const size_t row : {0, 1, 2, 3}) {
+    TensorMap tensors = RandomTensors(model);
+    std::vector<float>& positions = tensors["embeddings.position_embeddings.weight"].values;
+    std::fill_n(positions.begin() + static_cast<int64_t>(row * kHidden), kHidden, 0.5F);
+    WriteSafetensors(weights_path(), tensors, "F32");
+    const std::vector<float> changed = Row(*LoadEngine(path(), {}), {5});
+    EXPECT_EQ(changed == expected, row != 2) << "row " << row;
+  }
+}
+
+TEST_F(EngineTest, RobertaTakesItsLongestInputAndNotOneTokenMore) {
+  const RandomModelOptions model = {.family = RandomFamily::kXlmRoberta};
+  WriteRandomModel(path(), model);
+  const std::unique_ptr<Engine> engine = LoadEngine(path(), {});
+  EXPECT_EQ(engine->info().limits.max_positions, 638);
+  EXPECT_EQ(Row(*engine, std::vector<int32_t>(638, 7)).size(), 72U);
+  Batch batch;
+  batch.Add({5, 6}, {}, 0, {});
+  batch.Add(std::vector<int32_t>(639, 7), {}, 0, {});
+  const Status error = engine->Step(batch).Wait().status();
+  EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(error.message(), "position must be 0..637, not 638: sequence 1, token 638");
 }
 
 TEST_F(EngineTest, TheBatchMayChangeAsSoonAsStepReturns) {

@@ -49,6 +49,10 @@ std::vector<TinySet> TinySets() {
         .dense_bias = false,
         .dense_residual = true,
         .normalize = false}},
+      {"tiny_xlm_roberta", {.family = RandomFamily::kXlmRoberta}},
+      {"tiny_xlm_roberta_mean",
+       {.family = RandomFamily::kXlmRoberta, .pooling_modes = {"mean"}, .normalize = false}},
+      {"tiny_roberta", {.family = RandomFamily::kRoberta, .seed = 3}},
       {"tiny_qwen3_causal", {.family = RandomFamily::kQwen3Causal}},
       {"tiny_qwen3_bidirectional", {.family = RandomFamily::kQwen3Bidirectional}},
       {"tiny_qwen3_attention_bias",
@@ -74,7 +78,7 @@ std::vector<const GoldenCase*> Composition(const std::vector<GoldenCase>& cases,
   while (chosen.size() < count) {
     const GoldenCase& golden = cases[random() % cases.size()];
     const size_t room = static_cast<size_t>(max_tokens) - tokens - 2 * (count - chosen.size());
-    if (golden.ids.size() <= std::min<size_t>(room, chosen.size() % 8 == 0 ? 600 : 40)) {
+    if (golden.ids.size() <= std::min<size_t>(room, chosen.size() % 8 == 0 ? 640 : 40)) {
       chosen.push_back(&golden);
       tokens += golden.ids.size();
     }
@@ -94,9 +98,11 @@ double LargestDifference(const std::vector<float>& a, const std::vector<float>& 
 
 class TinyGoldenTest : public ::testing::TestWithParam<TinySet> {
  protected:
+  static constexpr int32_t kMaxTokens = 8192;
+
   std::unique_ptr<Engine> Load(const std::string& dtype) {
     WriteRandomModel(folder_.path() / "model", GetParam().options);
-    return LoadEngine(folder_.path() / "model", {.dtype = dtype, .max_step_tokens = 8192});
+    return LoadEngine(folder_.path() / "model", {.dtype = dtype, .max_step_tokens = kMaxTokens});
   }
   TemporaryFolder folder_;
 };
@@ -116,6 +122,20 @@ TEST_P(TinyGoldenTest, EqualsTheReferenceAloneAndBatched) {
     EXPECT_LE(LargestDifference(alone.at(0), cases[i].vector), 1e-5) << "case " << i;
     EXPECT_LE(CosineDistance(together[i], cases[i].vector), 1e-5) << "case " << i;
     EXPECT_LE(CosineDistance(together[i], alone.at(0)), 1e-6) << "case " << i;
+  }
+}
+
+TEST_P(TinyGoldenTest, EqualsTheReferenceInEveryBatchComposition) {
+  const std::vector<GoldenCase> cases = ReadGoldens(GetParam().name);
+  const std::unique_ptr<Engine> engine = Load("float32");
+  for (const size_t count : {2, 17, 64}) {
+    const std::vector<const GoldenCase*> chosen = Composition(cases, count, kMaxTokens);
+    const auto rows = RunStep(*engine, chosen, kAsThePipelineLeavesIt);
+    ASSERT_EQ(rows.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_LE(CosineDistance(rows[i], chosen[i]->vector), 1e-5) << count << ", row " << i;
+      EXPECT_LE(LargestDifference(rows[i], chosen[i]->vector), 1e-5) << count << ", row " << i;
+    }
   }
 }
 

@@ -2,11 +2,22 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace bouquet::rose {
 
-StepSlot::StepSlot(const BatchLimits& limits, const Forward& forward)
-    : width_(limits.width), forward_(forward) {
+Result<std::unique_ptr<StepSlot>> StepSlot::Make(int32_t index, const BatchLimits& limits,
+                                                 const Forward& forward, Backend& backend) {
+  const size_t rows = static_cast<size_t>(limits.max_sequences) * static_cast<size_t>(limits.width);
+  ASSIGN_OR_RETURN(HostMemory results,
+                   backend.AllocateHost(RowsOffset(limits.max_sequences) + rows * sizeof(float)));
+  std::unique_ptr<StepSlot> slot(new StepSlot(limits, forward, std::move(results)));
+  slot->memory_.index = index;
+  return slot;
+}
+
+StepSlot::StepSlot(const BatchLimits& limits, const Forward& forward, HostMemory results)
+    : width_(limits.width), forward_(forward), results_(std::move(results)) {
   const auto tokens = static_cast<size_t>(limits.max_tokens);
   const auto sequences = static_cast<size_t>(limits.max_sequences);
   token_ids_.reserve(tokens);
@@ -16,10 +27,10 @@ StepSlot::StepSlot(const BatchLimits& limits, const Forward& forward)
   pooling_starts_.reserve(sequences);
   dimensions_.reserve(sequences);
   normalize_.reserve(sequences);
-  rows_.resize(sequences * static_cast<size_t>(limits.width));
-  statuses_.resize(sequences);
   row_offsets_.resize(sequences + 1);
   std::iota(row_offsets_.begin(), row_offsets_.end(), 0U);
+  memory_.statuses = reinterpret_cast<RowStatus*>(results_.get());
+  memory_.rows = reinterpret_cast<float*>(results_.get() + RowsOffset(limits.max_sequences));
 }
 
 void StepSlot::Fill(const Batch& batch) {
@@ -48,8 +59,6 @@ void StepSlot::Fill(const Batch& batch) {
                   .pooling_starts = pooling_starts_.data(),
                   .dimensions = dimensions_.data(),
                   .normalize = normalize_.data()};
-  memory_.rows = rows_.data();
-  memory_.statuses = statuses_.data();
 }
 
 void StepSlot::Start(Backend& backend) { ticket_ = backend.RunStep(memory_, forward_); }
@@ -62,8 +71,8 @@ Result<StepResult> StepSlot::Wait() {
       .dtype = model::RowDtype::kFloat32,
       .width = static_cast<uint32_t>(width_),
       .offsets = std::span(row_offsets_).first(sequences + 1),
-      .data = std::as_bytes(std::span(rows_).first(sequences * static_cast<size_t>(width_)))};
-  return StepResult{blocks_, std::span(statuses_).first(sequences)};
+      .data = std::as_bytes(std::span(memory_.rows, sequences * static_cast<size_t>(width_)))};
+  return StepResult{blocks_, std::span(memory_.statuses, sequences)};
 }
 
 }  // namespace bouquet::rose

@@ -20,8 +20,10 @@ class StepSlot final : public LazyTensor::Source {
  public:
   using Forward = std::function<void(const StepInputs& inputs)>;
 
-  /// `forward` is what a step runs; it must outlive this.
-  StepSlot(const BatchLimits& limits, const Forward& forward);
+  /// The `index`-th of the ring. `forward` is what a step runs; it and `backend` must outlive this.
+  /// Error: kResourceExhausted.
+  static Result<std::unique_ptr<StepSlot>> Make(int32_t index, const BatchLimits& limits,
+                                                const Forward& forward, Backend& backend);
 
   /// Copies a valid batch and resolves its output specs.
   void Fill(const Batch& batch);
@@ -32,13 +34,14 @@ class StepSlot final : public LazyTensor::Source {
   Result<StepResult> Wait() override;
 
  private:
+  StepSlot(const BatchLimits& limits, const Forward& forward, HostMemory results);
+
   int32_t width_;
   const Forward& forward_;
   std::vector<int32_t> token_ids_, token_type_ids_, positions_;
   std::vector<int32_t> sequence_offsets_, pooling_starts_, dimensions_;
   std::vector<uint8_t> normalize_;
-  std::vector<float> rows_;            // [max_sequences, width]
-  std::vector<RowStatus> statuses_;    // [max_sequences]
+  HostMemory results_;                 // statuses [max_sequences], rows [max_sequences, width]
   std::vector<uint32_t> row_offsets_;  // 0, 1, 2, …: one dense row per sequence
   std::array<model::RowBlock, 1> blocks_;
   StepSlotMemory memory_;

@@ -16,13 +16,19 @@ namespace fs = std::filesystem;
 // Sizes that expose mistakes: no width is a multiple of a vector register, heads · head_dim is not
 // hidden_size for Qwen3, keys and values have fewer heads than queries.
 constexpr int64_t kVocabulary = 300;
-constexpr int64_t kPositions = 640;
+constexpr int64_t kPositions = 640;  // rows of the position table, or the longest input
+constexpr int64_t kPaddingId = 1;    // of the RoBERTa families: positions start behind it
 
 struct Sizes {
   int64_t layers, hidden, heads, kv_heads, head_dim, intermediate;
 };
 constexpr Sizes kBertSizes = {2, 72, 6, 6, 12, 150};
 constexpr Sizes kQwen3Sizes = {3, 40, 6, 2, 16, 100};
+
+bool HasBertLayers(RandomFamily family) {
+  return family == RandomFamily::kBert || family == RandomFamily::kRoberta ||
+         family == RandomFamily::kXlmRoberta;
+}
 
 uint64_t Fnv1a64(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325ULL;
@@ -81,12 +87,14 @@ void AddLayerNorm(const std::string& name, int64_t width, Shapes& shapes) {
   shapes[name + ".bias"] = {width};
 }
 
-Shapes BertShapes() {
+int64_t TokenTypes(RandomFamily family) { return family == RandomFamily::kBert ? 2 : 1; }
+
+Shapes BertShapes(RandomFamily family) {
   const Sizes& s = kBertSizes;
   Shapes shapes;
   shapes["embeddings.word_embeddings.weight"] = {kVocabulary, s.hidden};
   shapes["embeddings.position_embeddings.weight"] = {kPositions, s.hidden};
-  shapes["embeddings.token_type_embeddings.weight"] = {2, s.hidden};
+  shapes["embeddings.token_type_embeddings.weight"] = {TokenTypes(family), s.hidden};
   AddLayerNorm("embeddings.LayerNorm", s.hidden, shapes);
   for (int64_t i = 0; i < s.layers; ++i) {
     const std::string layer = fmt::format("encoder.layer.{}.", i);
@@ -128,33 +136,48 @@ Shapes Qwen3Shapes(bool attention_bias) {
 // What real files carry beside the network's own tensors.
 void AddHarmlessExtras(const RandomModelOptions& options,
                        std::map<std::string, RandomTensor>& tensors) {
-  if (options.family == RandomFamily::kBert) {
-    const int64_t hidden = kBertSizes.hidden;
-    RandomTensor ids{{1, kPositions}, {}};
-    for (int64_t i = 0; i < kPositions; ++i) {
-      ids.values.push_back(static_cast<float>(i));
-    }
-    tensors["int64:" + options.prefix + "embeddings.position_ids"] = ids;
-    tensors[options.prefix + "pooler.dense.weight"] =
-        MakeTensor(options.seed, "pooler.dense.weight", {hidden, hidden});
-    tensors[options.prefix + "pooler.dense.bias"] =
-        MakeTensor(options.seed, "pooler.dense.bias", {hidden});
-    tensors["cls.predictions.bias"] =
-        MakeTensor(options.seed, "cls.predictions.bias", {kVocabulary});
-  } else {
+  if (!HasBertLayers(options.family)) {
     tensors["lm_head.weight"] =
         MakeTensor(options.seed, "embed_tokens.weight", {kVocabulary, kQwen3Sizes.hidden});
+    return;
   }
+  const int64_t hidden = kBertSizes.hidden;
+  RandomTensor ids{{1, kPositions}, {}};
+  for (int64_t i = 0; i < kPositions; ++i) {
+    ids.values.push_back(static_cast<float>(i));
+  }
+  tensors["int64:" + options.prefix + "embeddings.position_ids"] = ids;
+  tensors[options.prefix + "pooler.dense.weight"] =
+      MakeTensor(options.seed, "pooler.dense.weight", {hidden, hidden});
+  tensors[options.prefix + "pooler.dense.bias"] =
+      MakeTensor(options.seed, "pooler.dense.bias", {hidden});
+  const std::string output_bias =
+      options.family == RandomFamily::kBert ? "cls.predictions.bias" : "lm_head.bias";
+  tensors[output_bias] = MakeTensor(options.seed, output_bias, {kVocabulary});
+}
+
+std::string BertConfigJson(RandomFamily family) {
+  const Sizes& s = kBertSizes;
+  std::string own =
+      R"("architectures": ["BertModel"], "model_type": "bert", "layer_norm_eps": 1e-12)";
+  if (family != RandomFamily::kBert) {
+    const bool is_xlm = family == RandomFamily::kXlmRoberta;
+    own = fmt::format(
+        R"("architectures": ["{}"], "model_type": "{}", "layer_norm_eps": 1e-05, "pad_token_id": {})",
+        is_xlm ? "XLMRobertaModel" : "RobertaModel", is_xlm ? "xlm-roberta" : "roberta",
+        kPaddingId);
+  }
+  return fmt::format(
+      R"({{{}, "hidden_act": "gelu", "num_hidden_layers": {}, "hidden_size": {},
+"num_attention_heads": {}, "intermediate_size": {}, "vocab_size": {}, "max_position_embeddings": {},
+"type_vocab_size": {}}})",
+      own, s.layers, s.hidden, s.heads, s.intermediate, kVocabulary, kPositions,
+      TokenTypes(family));
 }
 
 std::string ConfigJson(const RandomModelOptions& options) {
-  if (options.family == RandomFamily::kBert) {
-    const Sizes& s = kBertSizes;
-    return fmt::format(
-        R"({{"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
-"num_hidden_layers": {}, "hidden_size": {}, "num_attention_heads": {}, "intermediate_size": {},
-"vocab_size": {}, "max_position_embeddings": {}, "type_vocab_size": 2, "layer_norm_eps": 1e-12}})",
-        s.layers, s.hidden, s.heads, s.intermediate, kVocabulary, kPositions);
+  if (HasBertLayers(options.family)) {
+    return BertConfigJson(options.family);
   }
   const Sizes& s = kQwen3Sizes;
   return fmt::format(
@@ -168,14 +191,18 @@ std::string ConfigJson(const RandomModelOptions& options) {
 }
 
 int64_t HiddenSize(const RandomModelOptions& options) {
-  return options.family == RandomFamily::kBert ? kBertSizes.hidden : kQwen3Sizes.hidden;
+  return HasBertLayers(options.family) ? kBertSizes.hidden : kQwen3Sizes.hidden;
 }
 
 std::vector<std::string> PoolingModes(const RandomModelOptions& options) {
   if (!options.pooling_modes.empty()) {
     return options.pooling_modes;
   }
-  return {options.family == RandomFamily::kQwen3Causal ? "lasttoken" : "mean"};
+  switch (options.family) {
+    case RandomFamily::kXlmRoberta: return {"cls"};
+    case RandomFamily::kQwen3Causal: return {"lasttoken"};
+    default: return {"mean"};
+  }
 }
 
 void WriteDense(const fs::path& folder, const RandomModelOptions& options, int64_t in_features) {
@@ -276,8 +303,8 @@ void AppendValue(float value, const std::string& dtype, std::string& out) {
 }  // namespace
 
 std::map<std::string, RandomTensor> RandomTensors(const RandomModelOptions& options) {
-  const Shapes shapes =
-      options.family == RandomFamily::kBert ? BertShapes() : Qwen3Shapes(options.attention_bias);
+  const Shapes shapes = HasBertLayers(options.family) ? BertShapes(options.family)
+                                                      : Qwen3Shapes(options.attention_bias);
   std::map<std::string, RandomTensor> tensors;
   for (const auto& [name, shape] : shapes) {
     tensors[options.prefix + name] = MakeTensor(options.seed, name, shape);

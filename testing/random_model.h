@@ -8,7 +8,13 @@
 
 namespace bouquet::testing {
 
-enum class RandomFamily : uint8_t { kBert, kQwen3Causal, kQwen3Bidirectional };
+enum class RandomFamily : uint8_t {
+  kBert,
+  kRoberta,
+  kXlmRoberta,
+  kQwen3Causal,
+  kQwen3Bidirectional,
+};
 
 /// A tensor as a file holds it, in float32 before it is written.
 struct RandomTensor {
@@ -16,8 +22,8 @@ struct RandomTensor {
   std::vector<float> values;
 };
 
-/// What to write. The defaults of an empty `pooling_modes`: mean, or last token for the causal
-/// family.
+/// What to write. The defaults of an empty `pooling_modes`: mean, the first token for XLM-RoBERTa,
+/// the last one for the causal family.
 struct RandomModelOptions {
   RandomFamily family = RandomFamily::kBert;
   uint64_t seed = 1;

@@ -6,9 +6,11 @@ gives the same network: every value follows from the seed, the tensor's name and
 that testing/random_model.cc uses too, and is exact in float32, float16 and bfloat16.
 
   make_random_model.py OUT                                    BERT, mean pooling
+  make_random_model.py OUT --family xlm-roberta               XLM-RoBERTa, first token
   make_random_model.py OUT --family qwen3-causal              Qwen3, last token
   make_random_model.py OUT --family qwen3-bidirectional       Qwen3, mean pooling
   make_random_model.py OUT --shape bge-base                   110 M parameters, to measure without the real weights
+  make_random_model.py OUT --shape xlm-roberta-large          the shape of BGE-M3
   make_random_model.py OUT --shape qwen3-0.6b --dtype BF16
   make_random_model.py OUT --pooling cls max --dense 16 --dtype BF16 --shards 3 --prefix bert.
 
@@ -24,14 +26,21 @@ import numpy as np
 from safetensors.numpy import save_file
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+PADDING_ID = ROBERTA_SPECIALS.index("<pad>")  # positions start behind this row
+BERT_CLASSES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
 MOST_WORDS = 1000  # of the tokenizer: ids above are rows that only ids reach
+BLOCK = 1 << 18  # values made at once: fits the processor's cache
 TINY = dict(vocabulary=300, positions=640)
-SHAPES = {  # family, and its sizes
+SHAPES = {  # family, and its sizes; positions: rows of the table, or the longest input
     "tiny-bert": ("bert", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
+    "tiny-xlm-roberta": ("xlm-roberta", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-qwen3": ("qwen3", dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100, **TINY)),
     "minilm-l6": ("bert", dict(layers=6, hidden=384, heads=12, intermediate=1536, vocabulary=30522, positions=512)),
     "bge-base": ("bert", dict(layers=12, hidden=768, heads=12, intermediate=3072, vocabulary=30522, positions=512)),
     "bge-large": ("bert", dict(layers=24, hidden=1024, heads=16, intermediate=4096, vocabulary=30522, positions=512)),
+    "xlm-roberta-large": ("xlm-roberta", dict(layers=24, hidden=1024, heads=16, intermediate=4096,
+                                              vocabulary=250002, positions=8194)),
     "qwen3-0.6b": ("qwen3", dict(layers=28, hidden=1024, heads=16, kv_heads=8, head_dim=128, intermediate=3072,
                                  vocabulary=151669, positions=32768)),
     "qwen3-4b": ("qwen3", dict(layers=36, hidden=2560, heads=32, kv_heads=8, head_dim=128, intermediate=9728,
@@ -46,9 +55,9 @@ def fnv1a64(text):
     return value
 
 
-def random_bits(key, count):
+def random_bits(key, begin, end):
     """The finalizer of splitmix64 over a counter, one value per index."""
-    z = np.uint64(key) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = np.uint64(key) + np.arange(begin + 1, end + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -60,18 +69,27 @@ def make_tensor(seed, name, shape):
         offset, scale = (1.0, 0.5) if name.endswith("weight") else (0.0, 0.25)
     elif "embed" not in name:
         scale = 2.0 / (1 << ((shape[1].bit_length() - 1) // 2))
-    with np.errstate(over="ignore"):
-        bits = random_bits(fnv1a64(f"{seed}:{name}"), int(np.prod(shape)))
-    steps = (bits >> np.uint64(57)).astype(np.int64) - 64
-    return (offset + scale * steps / 64).astype(np.float32).reshape(shape)
+    key = fnv1a64(f"{seed}:{name}")
+    values = np.empty(int(np.prod(shape)), np.float32)
+    for begin in range(0, values.size, BLOCK):
+        end = min(begin + BLOCK, values.size)
+        with np.errstate(over="ignore"):
+            bits = random_bits(key, begin, end)
+        steps = (bits >> np.uint64(57)).astype(np.int64) - 64
+        values[begin:end] = offset + scale * steps / 64
+    return values.reshape(shape)
 
 
-def bert_shapes(s):
+def token_types(family):
+    return 2 if family == "bert" else 1
+
+
+def bert_shapes(s, family):
     h, i = s["hidden"], s["intermediate"]
     shapes = {
         "embeddings.word_embeddings.weight": (s["vocabulary"], h),
         "embeddings.position_embeddings.weight": (s["positions"], h),
-        "embeddings.token_type_embeddings.weight": (2, h),
+        "embeddings.token_type_embeddings.weight": (token_types(family), h),
         "embeddings.LayerNorm.weight": (h,),
         "embeddings.LayerNorm.bias": (h,),
     }
@@ -108,13 +126,16 @@ def qwen3_shapes(s, attention_bias):
 
 
 def config(options, s):
-    if options.family == "bert":
+    if options.family in BERT_CLASSES:
+        of_family = {"layer_norm_eps": 1e-12}
+        if options.family != "bert":
+            of_family = {"layer_norm_eps": 1e-5, "bos_token_id": 0, "pad_token_id": PADDING_ID, "eos_token_id": 2}
         return {
-            "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
+            "architectures": [BERT_CLASSES[options.family]], "model_type": options.family, "hidden_act": "gelu",
             "num_hidden_layers": s["layers"], "hidden_size": s["hidden"],
             "num_attention_heads": s["heads"], "intermediate_size": s["intermediate"],
-            "vocab_size": s["vocabulary"], "max_position_embeddings": s["positions"], "type_vocab_size": 2,
-            "layer_norm_eps": 1e-12,
+            "vocab_size": s["vocabulary"], "max_position_embeddings": s["positions"],
+            "type_vocab_size": token_types(options.family), **of_family,
         }
     return {
         "architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
@@ -164,7 +185,7 @@ def write_json(path, value):
 
 
 def write_modules(folder, options, hidden):
-    modes = options.pooling or (["lasttoken"] if options.family == "qwen3-causal" else ["mean"])
+    modes = options.pooling or [{"xlm-roberta": "cls", "qwen3-causal": "lasttoken"}.get(options.family, "mean")]
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling")]
     write_json(folder / "1_Pooling/config.json",
                {"embedding_dimension": hidden, "pooling_mode": modes, "include_prompt": True})
@@ -190,28 +211,34 @@ def write_modules(folder, options, hidden):
                 for i, (path, kind) in enumerate(kinds)])
 
 
-def write_tokenizer(folder, sizes):
+def write_tokenizer(folder, options, sizes):
     """Words w5 … w299 (w999); the libraries do not load a folder without a tokenizer."""
-    vocabulary = {word: i for i, word in enumerate(SPECIALS)}
-    vocabulary.update({f"w{i}": i for i in range(len(SPECIALS), min(sizes["vocabulary"], MOST_WORDS))})
+    is_roberta = options.family in ("roberta", "xlm-roberta")
+    specials = ROBERTA_SPECIALS if is_roberta else SPECIALS
+    padding, unknown = ("<pad>", "<unk>") if is_roberta else ("[PAD]", "[UNK]")
+    longest = sizes["positions"] - (PADDING_ID + 1 if is_roberta else 0)
+    vocabulary = {word: i for i, word in enumerate(specials)}
+    vocabulary.update({f"w{i}": i for i in range(len(specials), min(sizes["vocabulary"], MOST_WORDS))})
     write_json(folder / "tokenizer.json", {
         "version": "1.0", "truncation": None, "padding": None, "normalizer": None,
         "added_tokens": [{"id": i, "content": word, "single_word": False, "lstrip": False,
                           "rstrip": False, "normalized": False, "special": True}
-                         for i, word in enumerate(SPECIALS)],
+                         for i, word in enumerate(specials)],
         "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}})
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown}})
     write_json(folder / "tokenizer_config.json", {
-        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": sizes["positions"],
-        "pad_token": "[PAD]", "unk_token": "[UNK]"})
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest,
+        "pad_token": padding, "unk_token": unknown})
 
 
 def sizes_of(options):
-    """Of the named shape, which has a family too; else the family's tiny one. A shape of the other family is refused."""
+    """Of the named shape, which has a family too; else the family's tiny one. A shape of another family is refused."""
     family = options.family or (SHAPES[options.shape][0] if options.shape else "bert")
     options.family = "qwen3-causal" if family == "qwen3" else family
-    shape = options.shape or ("tiny-bert" if options.family == "bert" else "tiny-qwen3")
-    if not options.family.startswith(SHAPES[shape][0]):
+    kin = {"roberta": "xlm-roberta", "qwen3-causal": "qwen3", "qwen3-bidirectional": "qwen3"}
+    family_of_shape = kin.get(options.family, options.family)
+    shape = options.shape or f"tiny-{family_of_shape}"
+    if SHAPES[shape][0] != family_of_shape:
         raise SystemExit(f"--shape {shape} is of family {SHAPES[shape][0]}, not {options.family}")
     return SHAPES[shape][1]
 
@@ -219,22 +246,23 @@ def sizes_of(options):
 def write_model(folder, options):
     folder.mkdir(parents=True, exist_ok=True)
     sizes = sizes_of(options)
-    shapes = bert_shapes(sizes) if options.family == "bert" else qwen3_shapes(sizes, options.attention_bias)
+    is_bert = options.family in BERT_CLASSES
+    shapes = bert_shapes(sizes, options.family) if is_bert else qwen3_shapes(sizes, options.attention_bias)
     tensors = {options.prefix + k: make_tensor(options.seed, k, v) for k, v in shapes.items()}
     write_json(folder / "config.json", config(options, sizes))
     write_modules(folder, options, sizes["hidden"])
     write_weights(folder, tensors, options)
-    write_tokenizer(folder, sizes)
+    write_tokenizer(folder, options, sizes)
 
 
 def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--family", choices=["bert", "qwen3-causal", "qwen3-bidirectional"],
+    parser.add_argument("--family", choices=[*BERT_CLASSES, "qwen3-causal", "qwen3-bidirectional"],
                         help="default: the shape's; bert without a shape")
     parser.add_argument("--shape", choices=SHAPES, help="default: the family's tiny one")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--prefix", default="", help='in front of every tensor name: "bert.", "model."')
+    parser.add_argument("--prefix", default="", help='in front of every tensor name: "bert.", "roberta.", "model."')
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--dtype", default="F32", choices=["F32", "F16", "BF16"])
     parser.add_argument("--attention-bias", action="store_true", help="Qwen3: biases on q, k, v, o")

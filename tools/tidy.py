@@ -64,6 +64,9 @@ INSIDE: List[Tuple[str, str]] = [
     ("tulip/scheduler.*", "rose/lazy_tensor.h"),
     ("rose/models/*", "rose/backend/cpu/*"), ("rose/layers/*", "rose/backend/cpu/*"),
     ("rose/heads/*", "rose/backend/cpu/*"), ("rose/engine.*", "rose/backend/cpu/*"),
+    ("rose/models/*", "rose/backend/cuda/*"), ("rose/layers/*", "rose/backend/cuda/*"),
+    ("rose/heads/*", "rose/backend/cuda/*"), ("rose/engine.*", "rose/backend/cuda/*"),
+    ("rose/backend/cpu/*", "rose/backend/cuda/*"), ("rose/backend/cuda/*", "rose/backend/cpu/*"),
     ("rose/models/*", "rose/engine.h"), ("rose/layers/*", "rose/models/*"), ("rose/heads/*", "rose/models/*"),
     ("rose/layers/*", "rose/engine.h"), ("rose/heads/*", "rose/engine.h"),
     ("rose/backend/*", "rose/models/*"), ("rose/backend/*", "rose/layers/*"), ("rose/backend/*", "rose/heads/*"),
@@ -90,6 +93,9 @@ THIRD_PARTY: Dict[str, List[str]] = {
     "CLI/*": ["cli/*"],
     "grpc*": GRPC,
     "google/protobuf*": GRPC,
+    "cuda*": ["rose/backend/cuda/*"],
+    "cublas*": ["rose/backend/cuda/*"],
+    "flashinfer/*": ["rose/backend/cuda/attention/*"],
     "oneapi/dnnl/*": ["rose/backend/cpu/*"],
     "dnnl*": ["rose/backend/cpu/*"],
     "immintrin.h": ["rose/backend/cpu/*", "text/*", "base/*", "ivy/api/*"],
@@ -289,8 +295,8 @@ def check_cmake(tree: Tree) -> Iterator[Violation]:
             for match in re.finditer(r"bouquet_library\(\s*(\w+)([^)]*)\)", text):
                 owner[match.group(1)] = component_of(path)
                 deps = re.search(r"\bDEPS\s+((?:(?!LIBS|PRIVATE_LIBS|SOURCES)\S+\s*)*)", match.group(2))
-                libraries.append((path, text.count("\n", 0, match.start()) + 1, match.group(1),
-                                  deps.group(1).split() if deps else []))
+                names = [dep for dep in (deps.group(1).split() if deps else []) if not dep.startswith("${")]
+                libraries.append((path, text.count("\n", 0, match.start()) + 1, match.group(1), names))
     for path, number, name, deps in libraries:
         component = component_of(path)
         allowed = {component_of(pattern) for pattern in LAYERS.get(component, ["*"])} | {component}

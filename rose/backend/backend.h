@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,17 +10,30 @@
 
 #include "base/status.h"
 #include "rose/backend/op_desc.h"
+#include "rose/graph_cache.h"
+#include "rose/step_grid.h"
 #include "rose/step_result.h"
 #include "rose/tensor/tensor.h"
 
 namespace bouquet::rose {
 
+/// Host memory that a device copies to and from without a detour.
+using HostMemory = std::unique_ptr<std::byte[], void (*)(std::byte*)>;
+
+/// Where the rows start in a block that holds statuses first, so that one copy brings both: room
+/// for as many statuses as a padded step may have, and aligned.
+constexpr size_t RowsOffset(int32_t max_sequences) {
+  constexpr uint32_t kAlignment = 256;
+  return std::max(std::bit_ceil(static_cast<uint32_t>(max_sequences)), kAlignment);
+}
+
 /// Where a step's inputs are copied from and its results copied to: one per step under way, owned
-/// by the engine. For a device with memory of its own these are page-locked host buffers.
+/// by the engine.
 struct StepSlotMemory {
+  int32_t index = 0;              // 0 .. steps_under_way - 1
   StepInputs host;                // pointers into host memory that the slot owns
-  float* rows = nullptr;          // [num_sequences, width] host, written by the step
   RowStatus* statuses = nullptr;  // [num_sequences] host, written by the step
+  float* rows = nullptr;  // [num_sequences, width] host, likewise; best at RowsOffset of `statuses`
 };
 
 /// A step that a backend has started.
@@ -43,15 +59,28 @@ class Backend {
       const = 0;  // kernels and library versions that decide the last bits
   virtual Dtype compute_dtype() const = 0;      // of weights and activations
   virtual int32_t steps_under_way() const = 0;  // 1 on a CPU
+  /// Of a device that captures steps. Thread: any.
+  virtual GraphCounts graph_counts() const { return {}; }
 
   // --- loading ---
+  /// What a step of these sizes may become inside, for the size of activations: a backend that pads
+  /// steps rounds up.
+  virtual StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences) const {
+    return {
+        .num_tokens = max_tokens, .num_sequences = max_sequences, .longest_sequence = max_tokens};
+  }
   /// Uninitialised [rows, cols]; the rows are contiguous.
   virtual Result<Tensor> Allocate(Dtype dtype, int64_t rows, int64_t cols) = 0;
+  /// For what a step's results are copied to.
+  virtual Result<HostMemory> AllocateHost(size_t bytes) = 0;
   /// A copy of `source` converted to `dtype` (embedding tables: compute dtype; norm weights:
   /// float32). A backend that reads host memory may keep pointing at it when no conversion is
   /// needed, hence `source` must outlive the result.
   virtual Result<Tensor> Upload(const HostTensor& source, Dtype dtype) = 0;
   virtual Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) = 0;
+  /// All elements of a contiguous tensor, between steps: for tests and tools.
+  virtual Status CopyIn(const void* source, TensorView target) = 0;
+  virtual Status CopyOut(TensorView source, void* target) = 0;
   /// Called once when the model is built: no further Pack or Upload; `max_tokens` bounds every
   /// later step. Sizes scratch memory from what was packed, so that steps do not allocate.
   virtual Status FinishLoading(int32_t max_tokens, int32_t max_sequences) = 0;

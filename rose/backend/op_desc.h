@@ -101,7 +101,7 @@ class PackedWeight {
 /// out[M, out_features] = epilogue(prologue(x)[M, in_features] · Wᵀ + b), with
 ///   prologue: RMSNorm or LayerNorm of x when `prologue.weights` is set
 ///   epilogue: the activation (and gating) given at Pack, then + residual when `residual` is set
-/// `out` may alias `residual`, never x.
+/// `out` may alias `residual` unless an activation was given, never x.
 struct GemmDesc {
   const PackedWeight* weight = nullptr;
   NormDesc prologue{NormKind::kNone, {}};

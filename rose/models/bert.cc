@@ -20,14 +20,16 @@ const NormDesc kNoNormBefore{NormKind::kNone, {}};
 
 struct Embeddings {
   Tensor word;        // [vocabulary_rows, hidden_size]
-  Tensor position;    // [max_positions, hidden_size]
+  Tensor position;    // [position_rows, hidden_size]
   Tensor token_type;  // [token_types, hidden_size]
+  int32_t position_offset = 0;
   Norm norm;
 
   EmbeddingDesc desc() const {
     return {.word = word.view(),
             .position = position.view(),
             .token_type = token_type.view(),
+            .position_offset = position_offset,
             .norm_kind = norm.kind,
             .norm = norm.weights()};
   }
@@ -79,7 +81,8 @@ Result<Embeddings> LoadEmbeddings(const Traits& traits, WeightSet& weights, Back
   ASSIGN_OR_RETURN(embeddings.word, LoadTable(weights, "embeddings.word_embeddings.weight",
                                               traits.vocabulary_rows, hidden, backend));
   ASSIGN_OR_RETURN(embeddings.position, LoadTable(weights, "embeddings.position_embeddings.weight",
-                                                  traits.max_positions, hidden, backend));
+                                                  traits.position_rows, hidden, backend));
+  embeddings.position_offset = traits.position_offset;
   ASSIGN_OR_RETURN(embeddings.token_type,
                    LoadTable(weights, "embeddings.token_type_embeddings.weight", traits.token_types,
                              hidden, backend));

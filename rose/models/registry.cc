@@ -27,7 +27,8 @@ Status FindPrefix(const Traits& traits, WeightSet& weights) {
 Result<std::unique_ptr<Model>> LoadFamily(const Traits& traits, WeightSet& weights,
                                           int32_t max_tokens, Backend& backend) {
   switch (traits.architecture) {
-    case Architecture::kBert: return LoadBert(traits, weights, max_tokens, backend);
+    case Architecture::kBert:
+    case Architecture::kRoberta: return LoadBert(traits, weights, max_tokens, backend);
     case Architecture::kQwen3: return LoadQwen3(traits, weights, max_tokens, backend);
   }
   return Unimplemented("no network for this architecture");

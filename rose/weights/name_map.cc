@@ -17,11 +17,23 @@ struct HarmlessName {
   std::string_view reason;
 };
 
+constexpr HarmlessName kPositionIds = {"embeddings.position_ids", false,
+                                       "0, 1, 2, … as older releases saved it"};
+constexpr HarmlessName kTokenTypeIds = {"embeddings.token_type_ids", false,
+                                        "zeros, as older releases saved it"};
+
 constexpr std::array<HarmlessName, 4> kHarmlessInBert = {{
-    {"embeddings.position_ids", false, "0, 1, 2, … as older releases saved it"},
-    {"embeddings.token_type_ids", false, "zeros, as older releases saved it"},
+    kPositionIds,
+    kTokenTypeIds,
     {"pooler.", false, "the classifier of next-sentence training; rows come from the pipeline"},
     {"cls.", false, "the output layers of masked-word training"},
+}};
+
+constexpr std::array<HarmlessName, 4> kHarmlessInRoberta = {{
+    kPositionIds,
+    kTokenTypeIds,
+    {"pooler.", false, "kept from BERT and never trained; rows come from the pipeline"},
+    {"lm_head.", false, "the output layers of masked-word training"},
 }};
 
 constexpr std::array<HarmlessName, 2> kHarmlessInQwen3 = {{
@@ -39,6 +51,7 @@ bool Matches(const HarmlessName& harmless, std::string_view name) {
 std::span<const HarmlessName> HarmlessNames(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert: return kHarmlessInBert;
+    case Architecture::kRoberta: return kHarmlessInRoberta;
     case Architecture::kQwen3: return kHarmlessInQwen3;
   }
   return {};
@@ -48,7 +61,8 @@ std::span<const HarmlessName> HarmlessNames(Architecture architecture) {
 
 std::string_view AnchorName(Architecture architecture) {
   switch (architecture) {
-    case Architecture::kBert: return "embeddings.word_embeddings.weight";
+    case Architecture::kBert:
+    case Architecture::kRoberta: return "embeddings.word_embeddings.weight";
     case Architecture::kQwen3: return "embed_tokens.weight";
   }
   return {};

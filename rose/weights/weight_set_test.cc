@@ -92,6 +92,11 @@ TEST(NameMapTest, FindsThePrefixByTheWordEmbedding) {
                              [&](std::string_view name) { return name == stored; }),
               prefix);
   }
+  EXPECT_EQ(FindNamePrefix(model::Architecture::kRoberta,
+                           [](std::string_view name) {
+                             return name == "roberta.embeddings.word_embeddings.weight";
+                           }),
+            "roberta.");
   EXPECT_EQ(
       FindNamePrefix(model::Architecture::kQwen3,
                      [](std::string_view name) { return name == "model.embed_tokens.weight"; }),
@@ -104,11 +109,15 @@ TEST(NameMapTest, ExcusesOnlyWhatIsKnownToBeUnused) {
   EXPECT_TRUE(HarmlessReason(Architecture::kBert, "embeddings.position_ids").has_value());
   EXPECT_TRUE(HarmlessReason(Architecture::kBert, "pooler.dense.weight").has_value());
   EXPECT_TRUE(HarmlessReason(Architecture::kBert, "cls.predictions.bias").has_value());
+  EXPECT_TRUE(HarmlessReason(Architecture::kRoberta, "embeddings.position_ids").has_value());
+  EXPECT_TRUE(HarmlessReason(Architecture::kRoberta, "pooler.dense.weight").has_value());
+  EXPECT_TRUE(HarmlessReason(Architecture::kRoberta, "lm_head.layer_norm.weight").has_value());
   EXPECT_TRUE(HarmlessReason(Architecture::kQwen3, "lm_head.weight").has_value());
   EXPECT_TRUE(
       HarmlessReason(Architecture::kQwen3, "layers.0.self_attn.rotary_emb.inv_freq").has_value());
   EXPECT_FALSE(HarmlessReason(Architecture::kBert, "classifier.weight").has_value());
   EXPECT_FALSE(HarmlessReason(Architecture::kBert, "lm_head.weight").has_value());
+  EXPECT_FALSE(HarmlessReason(Architecture::kRoberta, "classifier.dense.weight").has_value());
   EXPECT_FALSE(
       HarmlessReason(Architecture::kQwen3, "layers.0.self_attn.q_proj.lora_A").has_value());
 }
@@ -121,10 +130,23 @@ TEST(ParameterCountTest, GivesThePublishedNumbers) {
   bert.hidden_size = 384;
   bert.intermediate_size = 1536;
   bert.vocabulary_rows = 30522;
-  bert.max_positions = 512;
+  bert.position_rows = 512;
   bert.token_types = 2;
   constexpr int64_t kPooler = 384 * 384 + 384;
   EXPECT_EQ(ExpectedParameters(bert).total() + kPooler, 22'713'216);
+
+  model::Traits bge_m3;
+  bge_m3.architecture = model::Architecture::kRoberta;
+  bge_m3.num_hidden_layers = 24;
+  bge_m3.hidden_size = 1024;
+  bge_m3.intermediate_size = 4096;
+  bge_m3.vocabulary_rows = 250'002;
+  bge_m3.position_rows = 8194;
+  bge_m3.max_positions = 8192;
+  bge_m3.token_types = 1;
+  constexpr int64_t kLargePooler = 1024 * 1024 + 1024;
+  EXPECT_EQ(ExpectedParameters(bge_m3).total(), 566'705'152);
+  EXPECT_EQ(ExpectedParameters(bge_m3).total() + kLargePooler, 567'754'752);
 
   model::Traits qwen;
   qwen.architecture = model::Architecture::kQwen3;

@@ -34,6 +34,10 @@ TINY_SETS = {
                          "--dense-activation", "torch.nn.modules.activation.GELU"], SHORT),
     "tiny_bert_dense_default_activation": (["--dense", "72", "--no-dense-bias", "--dense-residual",
                                             "--dense-activation", "", "--no-normalize"], SHORT),
+    # 638 is the longest input: 640 rows of positions, of which the first two stand for none.
+    "tiny_xlm_roberta": (["--family", "xlm-roberta"], [*LENGTHS, 638]),
+    "tiny_xlm_roberta_mean": (["--family", "xlm-roberta", "--pooling", "mean", "--no-normalize"], [*SHORT, 638]),
+    "tiny_roberta": (["--family", "roberta", "--seed", "3"], [*SHORT, 638]),
     "tiny_qwen3_causal": (["--family", "qwen3-causal"], LENGTHS),
     "tiny_qwen3_bidirectional": (["--family", "qwen3-bidirectional"], LENGTHS),
     "tiny_qwen3_attention_bias": (["--family", "qwen3-causal", "--attention-bias", "--seed", "7"], SHORT),

@@ -89,7 +89,9 @@ class AttentionTest : public BackendTest {
       desc.query_norm = {query_gain.view(), {}, 1e-6F};
       desc.key_norm = {key_gain.view(), {}, 1e-6F};
     }
-    RunStep([&] { backend().Attention(desc, batch.inputs(), qkv.view(), out.view()); });
+    RunStep(batch.inputs(), [&](const StepInputs& inputs) {
+      backend().Attention(desc, inputs, qkv.view(), out.view());
+    });
     Fetch(&out);
 
     for (size_t sequence = 0; sequence < test.lengths.size(); ++sequence) {
@@ -253,7 +255,9 @@ TEST_P(AttentionTest, ANanStaysInItsSequence) {
   desc.num_kv_heads = 1;
   desc.head_dim = 32;
   desc.scale = 1.0F;
-  RunStep([&] { backend().Attention(desc, batch.inputs(), qkv.view(), out.view()); });
+  RunStep(batch.inputs(), [&](const StepInputs& inputs) {
+    backend().Attention(desc, inputs, qkv.view(), out.view());
+  });
   Fetch(&out);
   for (int64_t token = 0; token < 30; ++token) {
     EXPECT_EQ(std::isnan(out.at(token, 0)), token >= 10 && token < 20) << token;

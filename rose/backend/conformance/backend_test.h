@@ -20,20 +20,29 @@ namespace bouquet::rose {
 
 /// One way to compute: every suite runs on each.
 struct BackendVariant {
-  std::string isa;
+  std::string isa;  // of a CPU; "cuda" is the first CUDA device
   Dtype dtype = Dtype::kFloat32;
   int32_t threads = 1;
+  bool is_cuda() const { return isa == "cuda"; }
 };
 
 /// bfloat16 without instructions for it shares all but two functions with the native path, so one
 /// thread count each is enough.
-inline std::vector<BackendVariant> AllVariants() {
+inline std::vector<BackendVariant> CpuVariants() {
   return {{"plain", Dtype::kFloat32, 1},       {"plain", Dtype::kFloat32, 2},
           {"plain", Dtype::kBfloat16, 1},      {"avx2", Dtype::kFloat32, 1},
           {"avx2", Dtype::kFloat32, 2},        {"avx2", Dtype::kBfloat16, 2},
           {"avx512", Dtype::kFloat32, 1},      {"avx512", Dtype::kFloat32, 2},
           {"avx512", Dtype::kBfloat16, 1},     {"avx512_bf16", Dtype::kBfloat16, 1},
           {"avx512_bf16", Dtype::kBfloat16, 2}};
+}
+
+inline std::vector<BackendVariant> CudaVariants() {
+#ifdef BOUQUET_CUDA
+  return {{"cuda", Dtype::kBfloat16, 1}};
+#else
+  return {};
+#endif
 }
 
 inline std::string ToString(const BackendVariant& variant) {
@@ -68,8 +77,13 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
   void SetUp() override {
     BackendOptions options;
     options.compute_dtype = GetParam().dtype;
-    options.threads = GetParam().threads;
-    options.isa = GetParam().isa;
+    if (GetParam().is_cuda()) {
+      options.device = "cuda";
+      options.pad_steps = false;
+    } else {
+      options.threads = GetParam().threads;
+      options.isa = GetParam().isa;
+    }
     Result<std::unique_ptr<Backend>> backend = CreateBackend(options);
     if (backend.code() == StatusCode::kUnimplemented) {
       GTEST_SKIP() << backend.status().message();
@@ -85,8 +99,13 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
 
   /// Runs `forward` as one step and waits for it.
   void RunStep(const std::function<void()>& forward) {
+    Run({}, [&forward](const StepInputs&) { forward(); });
+  }
+  /// The same with the inputs, which `forward` finds in the backend's memory.
+  void RunStep(const StepInputs& inputs, const std::function<void(const StepInputs&)>& forward) {
     StepSlotMemory slot;
-    Run(slot, [&forward](const StepInputs&) { forward(); });
+    slot.host = inputs;
+    Run(slot, forward);
   }
   void Run(const StepSlotMemory& slot, const std::function<void(const StepInputs&)>& forward) {
     ASSERT_TRUE(backend_->RunStep(slot, forward)->Wait().ok());
@@ -109,10 +128,12 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
     EXPECT_TRUE(tensor.ok());
     matrix.tensor = std::move(tensor).value();
     matrix.values = std::move(values);
-    ConvertElements(matrix.values.data(), Dtype::kFloat32, matrix.view().data, matrix_dtype,
+    std::vector<std::byte> rounded(static_cast<size_t>(rows * cols) * DtypeBytes(matrix_dtype));
+    ConvertElements(matrix.values.data(), Dtype::kFloat32, rounded.data(), matrix_dtype,
                     rows * cols);
-    ConvertElements(matrix.view().data, matrix_dtype, matrix.values.data(), Dtype::kFloat32,
+    ConvertElements(rounded.data(), matrix_dtype, matrix.values.data(), Dtype::kFloat32,
                     rows * cols);
+    EXPECT_TRUE(backend_->CopyIn(rounded.data(), matrix.view()).ok());
     return matrix;
   }
   TestMatrix RandomMatrix(Dtype matrix_dtype, int64_t rows, int64_t cols, float scale = 1.0F,
@@ -125,9 +146,12 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
                                      std::numeric_limits<float>::quiet_NaN()));
   }
   /// What the backend has written.
-  static void Fetch(TestMatrix* matrix) {
-    ConvertElements(matrix->view().data, matrix->view().dtype, matrix->values.data(),
-                    Dtype::kFloat32, matrix->rows * matrix->cols);
+  void Fetch(TestMatrix* matrix) {
+    const TensorView view = matrix->view();
+    std::vector<std::byte> written(matrix->values.size() * DtypeBytes(view.dtype));
+    ASSERT_TRUE(backend_->CopyOut(view, written.data()).ok());
+    ConvertElements(written.data(), view.dtype, matrix->values.data(), Dtype::kFloat32,
+                    matrix->rows * matrix->cols);
   }
 
   std::mt19937& random() { return random_; }
@@ -179,7 +203,12 @@ struct TestBatch {
   }
 };
 
-#define INSTANTIATE_ON_ALL_BACKENDS(suite) \
-  INSTANTIATE_TEST_SUITE_P(Cpu, suite, ::testing::ValuesIn(AllVariants()), VariantName)
+#define INSTANTIATE_ON_CPUS(suite) \
+  INSTANTIATE_TEST_SUITE_P(Cpu, suite, ::testing::ValuesIn(CpuVariants()), VariantName)
+
+#define INSTANTIATE_ON_ALL_BACKENDS(suite)              \
+  INSTANTIATE_ON_CPUS(suite);                           \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite); \
+  INSTANTIATE_TEST_SUITE_P(Gpu, suite, ::testing::ValuesIn(CudaVariants()), VariantName)
 
 }  // namespace bouquet::rose

@@ -43,7 +43,7 @@ class EmbeddingTest : public BackendTest {
     desc.norm_kind = test.norm;
     desc.norm = {gain.view(), test.bias ? bias.view() : TensorView{}, 1e-12F};
     TestMatrix out = PoisonedMatrix(dtype(), inputs.num_tokens, test.width);
-    RunStep([&] { backend().Embed(desc, inputs, out.view()); });
+    RunStep(inputs, [&](const StepInputs& given) { backend().Embed(desc, given, out.view()); });
     Fetch(&out);
 
     for (int64_t token = 0; token < inputs.num_tokens; ++token) {

@@ -50,7 +50,9 @@ class PoolingTest : public BackendTest {
     const TestMatrix hidden = RandomMatrix(dtype(), inputs.num_tokens, width, 2.0F, 0.5F);
     const auto num_modes = static_cast<int64_t>(modes.size());
     TestMatrix out = PoisonedMatrix(Dtype::kFloat32, inputs.num_sequences, num_modes * width);
-    RunStep([&] { backend().Pool({modes}, inputs, hidden.view(), out.view()); });
+    RunStep(inputs, [&](const StepInputs& given) {
+      backend().Pool({modes}, given, hidden.view(), out.view());
+    });
     Fetch(&out);
     for (int64_t sequence = 0; sequence < inputs.num_sequences; ++sequence) {
       const auto index = static_cast<size_t>(sequence);
@@ -101,7 +103,9 @@ TEST_P(PoolingTest, ANanIsNotLostInAMaximum) {
   hidden = Matrix(dtype(), 9, 20, hidden.values);
   TestMatrix out = PoisonedMatrix(Dtype::kFloat32, 3, 20);
   const PoolingMode mode[] = {PoolingMode::kMax};
-  RunStep([&] { backend().Pool({mode}, batch.inputs(), hidden.view(), out.view()); });
+  RunStep(batch.inputs(), [&](const StepInputs& given) {
+    backend().Pool({mode}, given, hidden.view(), out.view());
+  });
   Fetch(&out);
   for (int64_t sequence = 0; sequence < 3; ++sequence) {
     for (int64_t column = 0; column < 20; ++column) {

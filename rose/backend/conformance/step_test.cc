@@ -13,8 +13,11 @@ namespace bouquet::rose {
 namespace {
 
 class StepTest : public BackendTest {};
-
 INSTANTIATE_ON_ALL_BACKENDS(StepTest);
+
+/// What a CPU promises beyond the contract.
+class CpuStepTest : public BackendTest {};
+INSTANTIATE_ON_CPUS(CpuStepTest);
 
 /// A small decoder block that uses every op, on buffers of its own.
 class Block {
@@ -130,7 +133,7 @@ struct Step {
   StepSlotMemory slot;
 };
 
-TEST_P(StepTest, AllocatesNothingAfterWarmUp) {
+TEST_P(CpuStepTest, AllocatesNothingAfterWarmUp) {
   Block block(backend(), 600, 40);
   std::vector<Step> steps;
   steps.emplace_back(std::vector<int32_t>{600});  // the warm-up: as large as a step may be
@@ -161,7 +164,7 @@ TEST_P(StepTest, AllocatesNothingAfterWarmUp) {
   }
 }
 
-TEST_P(StepTest, ASequenceGivesTheSameRowAloneAndInABatch) {
+TEST_P(CpuStepTest, ASequenceGivesTheSameRowAloneAndInABatch) {
   Block block(backend(), 600, 40);
   Step together({5, 80, 1, 33});
   Step alone({33});
@@ -180,7 +183,7 @@ TEST_P(StepTest, ASequenceGivesTheSameRowAloneAndInABatch) {
   EXPECT_EQ(last, alone.rows);
 }
 
-TEST_P(StepTest, RunStepReturnsBeforeTheStepHasEnded) {
+TEST_P(CpuStepTest, RunStepReturnsBeforeTheStepHasEnded) {
   FinishLoading();
   std::atomic<bool> may_end{false};
   std::atomic<bool> has_ended{false};
@@ -212,7 +215,7 @@ TEST_P(StepTest, SleepsBetweenStepsAndWakesAgain) {
   EXPECT_NEAR(squares, 1.0, 1e-5);
 }
 
-TEST_P(StepTest, DescribesItself) {
+TEST_P(CpuStepTest, DescribesItself) {
   EXPECT_EQ(backend().device(), "cpu");
   EXPECT_EQ(backend().steps_under_way(), 1);
   EXPECT_EQ(backend().compute_dtype(), dtype());
@@ -231,7 +234,7 @@ TEST_P(StepTest, LoadingRefusesWhatCannotBe) {
             StatusCode::kInvalidArgument);
 }
 
-TEST_P(StepTest, UploadPointsAtTheSourceWhenNothingIsConverted) {
+TEST_P(CpuStepTest, UploadPointsAtTheSourceWhenNothingIsConverted) {
   alignas(4) const float values[] = {1, 2, 3, 4, 5, 6};
   const HostTensor source{values, Dtype::kFloat32, 2, 3};
   Result<Tensor> same = backend().Upload(source, Dtype::kFloat32);
@@ -251,8 +254,15 @@ TEST_P(StepTest, UploadPointsAtTheSourceWhenNothingIsConverted) {
 }
 
 TEST(FactoryTest, RefusesWhatDoesNotExist) {
-  EXPECT_EQ(CreateBackend({.device = "cuda"}).code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(CreateBackend({.compute_dtype = Dtype::kFloat16}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CreateBackend({.device = "tpu"}).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(CreateBackend({.device = "cudax"}).code(), StatusCode::kInvalidArgument);
+#ifndef BOUQUET_CUDA
+  const Status without_cuda = CreateBackend({.device = "cuda:0"}).status();
+  EXPECT_EQ(without_cuda.code(), StatusCode::kUnimplemented);
+  EXPECT_NE(without_cuda.message().find("./dev build cuda"), std::string::npos);
+#endif
+  EXPECT_EQ(CreateBackend({.device = "cpu", .compute_dtype = Dtype::kFloat16}).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(CreateBackend({.threads = -1}).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(CreateBackend({.isa = "sse9"}).code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(CreateBackend({.device = "auto"}).ok());

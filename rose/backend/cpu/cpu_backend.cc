@@ -81,6 +81,28 @@ Result<Tensor> CpuBackend::Allocate(Dtype dtype, int64_t rows, int64_t cols) {
   return Tensor({data, dtype, rows, cols, cols}, bytes, FreeAligned);
 }
 
+Result<HostMemory> CpuBackend::AllocateHost(size_t bytes) {
+  auto* data = static_cast<std::byte*>(AlignedAllocate(bytes));
+  if (data == nullptr) {
+    return ResourceExhausted(fmt::format("no memory for the results of a step: {} bytes", bytes));
+  }
+  return HostMemory(data, [](std::byte* memory) { AlignedFree()(memory); });
+}
+
+Status CpuBackend::CopyIn(const void* source, TensorView target) {
+  CHECK_EQ(target.row_stride, target.cols);
+  std::memcpy(target.data, source,
+              static_cast<size_t>(target.rows * target.cols) * DtypeBytes(target.dtype));
+  return {};
+}
+
+Status CpuBackend::CopyOut(TensorView source, void* target) {
+  CHECK_EQ(source.row_stride, source.cols);
+  std::memcpy(target, source.data,
+              static_cast<size_t>(source.rows * source.cols) * DtypeBytes(source.dtype));
+  return {};
+}
+
 Result<Tensor> CpuBackend::Upload(const HostTensor& source, Dtype dtype) {
   if (!CanConvert(source.dtype, dtype)) {
     return InvalidArgument(

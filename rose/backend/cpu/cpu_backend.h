@@ -29,9 +29,12 @@ class CpuBackend final : public Backend {
   int32_t steps_under_way() const override { return 1; }
 
   Result<Tensor> Allocate(Dtype dtype, int64_t rows, int64_t cols) override;
+  Result<HostMemory> AllocateHost(size_t bytes) override;
   Result<Tensor> Upload(const HostTensor& source, Dtype dtype) override;
   Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) override;
   Status FinishLoading(int32_t max_tokens, int32_t max_sequences) override;
+  Status CopyIn(const void* source, TensorView target) override;
+  Status CopyOut(TensorView source, void* target) override;
 
   StepTicket* RunStep(const StepSlotMemory& slot,
                       const std::function<void(const StepInputs& inputs)>& forward) override;

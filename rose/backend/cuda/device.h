@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace bouquet::rose::cuda {
+
+/// Facts about one device. Fixed while the process lives.
+struct DeviceFacts {
+  int index = 0;
+  std::string name;  // "NVIDIA H200"
+  int multiprocessors = 0;
+  size_t memory_bytes = 0;
+  int driver_version = 0;   // 13000 is 13.0
+  int runtime_version = 0;  // that this binary was built with
+};
+
+/// Makes "cuda" (the first device) or "cuda:N" the current device of this thread. Error:
+/// kInvalidArgument for another name or an index that does not exist, kUnimplemented for a machine
+/// without a device, a driver that is too old, or a device that is not sm_90; each says what would
+/// work.
+Result<DeviceFacts> OpenDevice(std::string_view name);
+
+/// True when OpenDevice("cuda") would succeed, for `--device auto`.
+bool HasUsableDevice();
+
+}  // namespace bouquet::rose::cuda

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "rose/backend/op_desc.h"
+#include "rose/step_result.h"
+
+// What happens to the few float32 rows after pooling.
+
+namespace bouquet::rose::cuda {
+
+/// out = act(x · weightᵀ + bias) + residual, all float32.
+struct GemmRowsArgs {
+  const float* x = nullptr;  // [rows, in_features]
+  int64_t x_stride = 0;
+  const float* weight = nullptr;  // [out_features, in_features]
+  int64_t weight_stride = 0;
+  const float* bias = nullptr;      // [out_features] or null
+  const float* residual = nullptr;  // [rows, out_features] or null; may be `out`
+  int64_t residual_stride = 0;
+  float* out = nullptr;  // [rows, out_features]
+  int64_t out_stride = 0;
+  int64_t rows = 0;
+  int64_t in_features = 0;
+  int64_t out_features = 0;
+  Activation activation = Activation::kNone;
+};
+void LaunchGemmRows(const GemmRowsArgs& args, cudaStream_t stream);
+
+/// x / max(‖x‖₂, 1e-12) in place; sums in f64.
+void LaunchNormalizeRows(float* x, int64_t stride, int64_t rows, int64_t width,
+                         cudaStream_t stream);
+
+/// Cuts row i to dimensions[i] (the rest becomes 0), scales it to unit length if normalize[i], and
+/// says whether all that is left is finite; a row that is not becomes zeros.
+struct FinishRowsArgs {
+  const float* x = nullptr;  // [rows, width]
+  int64_t x_stride = 0;
+  const int32_t* dimensions = nullptr;  // [rows], 1..width
+  const uint8_t* normalize = nullptr;   // [rows]
+  float* out = nullptr;                 // [rows, width], dense
+  RowStatus* statuses = nullptr;        // [rows]
+  int64_t rows = 0;
+  int64_t width = 0;
+};
+void LaunchFinishRows(const FinishRowsArgs& args, cudaStream_t stream);
+
+}  // namespace bouquet::rose::cuda

@@ -1,0 +1,44 @@
+#include "rose/step_grid.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace bouquet::rose {
+namespace {
+
+constexpr int32_t kSmallestTokens = 16;
+constexpr int32_t kFineStep = 64;
+constexpr int32_t kFineUpTo = 1024;
+constexpr int32_t kCoarseStep = 256;
+constexpr int32_t kSmallestLongest = 16;
+
+int32_t RoundUp(int32_t value, int32_t step) { return (value + step - 1) / step * step; }
+
+int32_t PowerOfTwo(int32_t value) {
+  return static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(value)));
+}
+
+int32_t PadTokens(int32_t tokens) {
+  if (tokens <= 2 * kSmallestTokens) {
+    return tokens <= kSmallestTokens ? kSmallestTokens : 2 * kSmallestTokens;
+  }
+  return RoundUp(tokens, tokens <= kFineUpTo ? kFineStep : kCoarseStep);
+}
+
+}  // namespace
+
+StepSizes PadStep(const StepSizes& sizes) {
+  CHECK_GE(sizes.num_tokens, 1);
+  CHECK_GE(sizes.num_sequences, 1);
+  CHECK_GE(sizes.longest_sequence, 1);
+  StepSizes padded = sizes;
+  padded.num_tokens = PadTokens(sizes.num_tokens);
+  padded.num_sequences = PowerOfTwo(sizes.num_sequences);
+  padded.longest_sequence =
+      std::min(PowerOfTwo(std::max(sizes.longest_sequence, kSmallestLongest)), padded.num_tokens);
+  return padded;
+}
+
+}  // namespace bouquet::rose

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace bouquet::rose {
+
+/// The sizes of a step. Padded, they are the key of a captured step: everything else is read from
+/// device memory, so that one capture serves every batch that fits.
+struct StepSizes {
+  int32_t num_tokens = 0;
+  int32_t num_sequences = 0;
+  int32_t longest_sequence = 0;
+  bool has_token_types = false;
+
+  auto operator<=>(const StepSizes&) const = default;
+};
+
+/// The smallest padded sizes that hold a step. Tokens: 16, 32, then multiples of 64 up to 1024,
+/// then of 256: a product over 16 rows costs what one over a single row does, and above the loss is
+/// under 6 % from 1024 tokens on. Sequences and the longest of them: powers of two (the longest
+/// from 16), since they only bound grids. Pure.
+StepSizes PadStep(const StepSizes& sizes);
+
+}  // namespace bouquet::rose

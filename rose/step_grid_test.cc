@@ -1,0 +1,48 @@
+#include "rose/step_grid.h"
+
+#include <gtest/gtest.h>
+
+namespace bouquet::rose {
+namespace {
+
+StepSizes Pad(int32_t tokens, int32_t sequences, int32_t longest) {
+  return PadStep({.num_tokens = tokens, .num_sequences = sequences, .longest_sequence = longest});
+}
+
+TEST(StepGridTest, HoldsEveryStepAndWastesLittleOfALargeOne) {
+  for (int32_t tokens = 1; tokens <= 70'000; ++tokens) {
+    const int32_t padded = Pad(tokens, 1, tokens).num_tokens;
+    ASSERT_GE(padded, tokens);
+    ASSERT_EQ(padded % 16, 0);
+    ASSERT_LT(padded - tokens, tokens <= 1024 ? 64 : 256) << tokens;
+  }
+}
+
+TEST(StepGridTest, LeavesAPaddedStepAsItIs) {
+  for (const int32_t tokens : {1, 16, 17, 33, 64, 65, 1000, 1024, 1025, 5000}) {
+    const StepSizes once = Pad(tokens, 3, tokens);
+    EXPECT_EQ(PadStep(once), once) << tokens;
+  }
+}
+
+TEST(StepGridTest, HasFewSizes) {
+  EXPECT_EQ(Pad(1, 1, 1).num_tokens, 16);
+  EXPECT_EQ(Pad(17, 1, 1).num_tokens, 32);
+  EXPECT_EQ(Pad(33, 1, 1).num_tokens, 64);
+  EXPECT_EQ(Pad(1000, 1, 1).num_tokens, 1024);
+  EXPECT_EQ(Pad(1025, 1, 1).num_tokens, 1280);
+  EXPECT_EQ(Pad(4000, 5, 1).num_sequences, 8);
+  EXPECT_EQ(Pad(4000, 5, 1).longest_sequence, 16);
+  EXPECT_EQ(Pad(4000, 5, 700).longest_sequence, 1024);
+  EXPECT_EQ(Pad(33, 1, 33).longest_sequence, 64);
+}
+
+TEST(StepGridTest, TellsStepsWithTokenTypesApart) {
+  StepSizes sizes{.num_tokens = 8, .num_sequences = 1, .longest_sequence = 8};
+  const StepSizes without = PadStep(sizes);
+  sizes.has_token_types = true;
+  EXPECT_NE(PadStep(sizes), without);
+}
+
+}  // namespace
+}  // namespace bouquet::rose

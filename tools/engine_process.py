@@ -1,0 +1,71 @@
+"""The engine in a process of its own (bench/engine_timing.cc), asked with batches of token ids."""
+import json
+import os
+import subprocess
+import tempfile
+
+import numpy as np
+
+
+class EngineProcess:
+    """One loaded model. `facts` is what the process told after loading: load_seconds, width, device."""
+
+    def __init__(self, binary, model, **options):
+        arguments = [f"{name}={value}" for name, value in options.items()]
+        self._process = subprocess.Popen([str(binary), str(model), *arguments], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, text=True)
+        self.facts = self._answer()
+
+    def times(self, batches, repeat=1, under_way=1):
+        """Seconds of each of `repeat` runs over all batches."""
+        return [us / 1e6 for us in self.ask(batches, repeat, under_way)["us"]]
+
+    def rows(self, batches, repeat=1, under_way=1):
+        """All rows of the last run, [sequences of all batches, width] float32."""
+        with tempfile.NamedTemporaryFile(suffix=".rows") as file:
+            self.ask(batches, repeat, under_way, rows=file.name)
+            return np.fromfile(file.name, np.float32).reshape(-1, self.facts["width"])
+
+    def ask(self, batches, repeat=1, under_way=1, **more):
+        request = {"repeat": repeat, "batches": batches, "under_way": under_way, **more}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def peak_bytes(self):
+        """The most host memory that the process held."""
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+        return 0
+
+    def close(self):
+        self._process.stdin.close()
+        code = self._process.wait(timeout=60)
+        if code != 0:
+            raise SystemExit(f"engine_timing ended with exit code {code}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _answer(self):
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"engine_timing ended with exit code {self._process.wait()}")
+        return json.loads(line)
+
+
+def default_binary(root):
+    """engine_timing where a build or an unpacked bundle has it."""
+    for folder in (os.environ.get("BOUQUET_GPU_BINARIES"), f"{root}/build/cuda", f"{root}/build/bundle"):
+        if folder and os.path.exists(f"{folder}/engine_timing"):
+            return f"{folder}/engine_timing"
+    raise SystemExit("engine_timing is missing: ./dev build cuda, or unpack a bundle into build/bundle")
