@@ -12,6 +12,7 @@
 namespace bouquet::rose::cuda {
 namespace {
 
+constexpr bool kFa3Built = BOUQUET_FA3 != 0;
 constexpr std::array<int32_t, 2> kFa2TileRows = {64, 128};
 
 template <class T>
@@ -83,7 +84,7 @@ AttentionPlan PlanLists::For(const AttentionShape& shape, const AttentionSizes& 
   plan.own.last_first = is_causal;
   plan.fa3.last_first = is_causal;
   size_list(plan.own, 1, OwnTileRows(sizes.longest_sequence));
-  if (is_wanted(AttentionFamily::kFa3)) {
+  if (kFa3Built && is_wanted(AttentionFamily::kFa3)) {
     size_list(plan.fa3, 1, Fa3TileRows(shape.head_dim));
   }
   if (is_wanted(AttentionFamily::kFa2)) {

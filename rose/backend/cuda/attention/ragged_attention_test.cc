@@ -173,10 +173,16 @@ TEST_P(RaggedAttentionTest, ServesEveryRatioOfQueryToKvHeads) {
 
 TEST_P(RaggedAttentionTest, SeesOnlyTheWindowOnBothSides) {
   const auto batch = AttentionBatch::Of({1, 65, 300, 700});
+  const auto long_batch = AttentionBatch::Of({1100, 40, 1000});  // for which FA2 has larger tiles
   for (const int32_t window : {1, 16, 63, 64, 128, 200, 5000}) {
     SCOPED_TRACE(window);
     Check(Shape(4, 2, kBidirectional, window), batch);
     Check(Shape(4, 2, kCausal, window), batch);
+  }
+  for (const int32_t window : {3, 64, 257}) {
+    SCOPED_TRACE(window);
+    Check(Shape(2, 1, kBidirectional, window), long_batch);
+    Check(Shape(2, 1, kCausal, window), long_batch);
   }
 }
 
