@@ -26,6 +26,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "model/model_folder.h"
 #include "rose/batch.h"
@@ -200,7 +201,7 @@ int main(int argc, char** argv) {
   bouquet::rose::EngineOptions options;
   options.device = "cpu";
   options.max_step_tokens = bouquet::bench::kMaxStepTokens;
-  bouquet::Status status;
+  bouquet::Status status = bouquet::StartLogging("warning", "text");
   for (int i = 2; i < argc && status.ok(); ++i) {
     status = bouquet::bench::SetOption(argv[i], &options);
   }
