@@ -18,7 +18,7 @@ struct StepSizes {
   int32_t longest_sequence = 0;
   bool has_token_types = false;
 
-  auto operator<=>(const StepSizes&) const = default;
+  auto operator<=>(const StepSizes&) const = default;  // NOLINT(modernize-use-nullptr): not our 0
 };
 
 /// The smallest padded sizes that hold a step. Tokens: 16, 32, then multiples of 64 up to 1024,

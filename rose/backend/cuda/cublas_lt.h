@@ -25,6 +25,7 @@ class CublasLt {
   const std::string& path() const { return path_; }
   cublasLtHandle_t handle() const { return handle_; }
 
+  // NOLINTBEGIN(readability-identifier-naming): called like functions
   decltype(&cublasLtCreate) Create = nullptr;
   decltype(&cublasLtDestroy) Destroy = nullptr;
   decltype(&cublasLtGetVersion) GetVersion = nullptr;
@@ -39,6 +40,7 @@ class CublasLt {
   decltype(&cublasLtMatmulPreferenceSetAttribute) MatmulPreferenceSetAttribute = nullptr;
   decltype(&cublasLtMatmulAlgoGetHeuristic) MatmulAlgoGetHeuristic = nullptr;
   decltype(&cublasLtMatmulAlgoCheck) MatmulAlgoCheck = nullptr;
+  // NOLINTEND(readability-identifier-naming)
 
  private:
   CublasLt() = default;

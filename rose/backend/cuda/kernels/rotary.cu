@@ -4,8 +4,8 @@
 #include "rose/backend/cuda/cuda_check.h"
 #include "rose/backend/cuda/device/block_reduce.cuh"
 
-// One block a token, so that its angles are computed once; a warp takes every fourth head. Element i
-// rotates together with i + head_dim / 2.
+// One block a token, so that its angles are computed once; a warp takes every fourth head. Element
+// i rotates together with i + head_dim / 2.
 
 namespace bouquet::rose::cuda {
 namespace {
