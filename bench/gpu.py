@@ -173,6 +173,17 @@ def parse():
     return arguments
 
 
+def command_line(arguments):
+    """As it is typed: without where this machine keeps things."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip or argument.split("=")[0] in ("--binaries", "--models", "--out"):
+            skip = not skip and "=" not in argument
+            continue
+        kept.append(argument)
+    return " ".join(["./dev gpu-bench", *kept])
+
+
 def bare_host_bytes(arguments, folder):
     """What a process with a tiny model holds: the driver, the libraries, the staging buffers."""
     make_folders(folder, {"tiny-qwen3": TINY_SHAPES["tiny-qwen3"]})
@@ -199,7 +210,7 @@ def main():
         if arguments.models is None:
             shutil.rmtree(folder)
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": "./dev gpu-bench" + "".join(f" {a}" for a in sys.argv[1:]), "machine": machine.describe(),
+              "command": command_line(sys.argv[1:]), "machine": machine.describe(),
               "model": ", ".join(arguments.shapes), "dtype": rows[0]["load"]["facts"]["dtype"],
               "gpu": {"device_before": before, "device_after": after, "bare_host_bytes": bare, "shapes": rows}}
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,8 @@ METRIC = "gpu__time_duration.sum"
 # By the kernel's own name, without namespaces, template arguments and parameters; the first that fits.
 GROUPS = (("embedding", r"^Embed"), ("norm", r"^Norm(?!alizeRows)"), ("rotary", r"^Rotary"), ("activation", r"^Activation"),
           ("pooling", r"^Pooling"), ("dense head", r"^GemmRows"), ("finish", r"^(NormalizeRows|FinishRows)"),
-          ("planner", r"^Plan"), ("attention", r"Attention|Prefill|[Ff]mha|[Ff]lash"), ("GEMM", r"(?i)nvjet|gemm|cutlass|xmma|splitk"))
+          ("planner", r"^Plan"), ("attention", r"Attention|Prefill|[Ff]mha|[Ff]lash"),
+          ("GEMM", r"(?i)nvjet|gemm|cutlass|xmma|splitk"))
 GEMMS_OF_A_LAYER = {"qwen3": ("GEMM QKV", "GEMM O", "GEMM gate, up", "GEMM down"),
                     "xlm-roberta": ("GEMM QKV", "GEMM O", "GEMM up", "GEMM down")}
 
@@ -34,7 +35,8 @@ def short_name(name):
 
 def group_of(name):
     short = short_name(name)
-    return next((group for group, pattern in GROUPS if re.search(pattern, short)), short)
+    other = "GEMM" if "cutlass::" in name.split("<", 1)[0] else short
+    return next((group for group, pattern in GROUPS if re.search(pattern, short)), other)
 
 
 def read_csv(text):

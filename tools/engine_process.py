@@ -4,8 +4,6 @@ import os
 import subprocess
 import tempfile
 
-import numpy as np
-
 
 class EngineProcess:
     """One loaded model. `facts` is what the process told after loading: load_seconds, width, weight_bytes, device, …"""
@@ -22,6 +20,7 @@ class EngineProcess:
 
     def rows(self, batches, repeat=1, under_way=1):
         """All rows of the last run, [sequences of all batches, width] float32."""
+        import numpy as np  # what only times steps needs none
         with tempfile.NamedTemporaryFile(suffix=".rows") as file:
             self.ask(batches, repeat, under_way, rows=file.name)
             return np.fromfile(file.name, np.float32).reshape(-1, self.facts["width"])
