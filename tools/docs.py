@@ -204,7 +204,8 @@ def gpu_kernels(result):
             rows.append([name] + [cell for row in found for cell in (
                 (row["launches"], f"{row['us']:.0f}", "" if row["us_per_layer"] is None else f"{row['us_per_layer']:.2f}")
                 if row else ("", "", ""))])
-        for name, count, member in (("kernels", "launches", "kernels_us"), ("gaps", None, "gaps_us"), ("step, p50", None, "wall_us")):
+        for name, count, member in (("kernels", "launches", "kernels_us"), ("gaps", None, "gaps_us"),
+                                    ("step, p50", None, "wall_us")):
             rows.append([f"**{name}**"] + [cell for step in steps
                                            for cell in (step[count] if count else "", f"**{step[member]:.0f}**", "")])
         header = [shape["shape"]] + [cell for step in steps for cell in (f"{step['tokens']} tokens: launches", "us", "a layer")]
@@ -216,8 +217,8 @@ def has_kernels(result):
     return any(shape.get("kernels", {}).get("steps") for shape in result.get("gpu", {}).get("shapes", []))
 
 
-ITEMS = {"gpu": gpu, "gpu_kernels": gpu_kernels, "engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed, "grpc_hop": grpc_hop,
-         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
+ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "http": http, "gateway": gateway, "start": start,
+         "embed": embed, "grpc_hop": grpc_hop, "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
 
 
 def render(text, results):
