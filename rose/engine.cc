@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/log.h"
 #include "rose/backend/factory.h"
 #include "rose/heads/dense_head.h"
 #include "rose/models/model.h"
+#include "rose/step_grid.h"
 #include "rose/step_slot.h"
 #include "rose/weights/weight_set.h"
 
@@ -36,10 +38,14 @@ Result<GraphMode> GraphModeNamed(const std::string& name) {
   if (name == "lazy") {
     return GraphMode::kLazy;
   }
+  if (name == "startup") {
+    return GraphMode::kStartup;
+  }
   if (name == "off") {
     return GraphMode::kOff;
   }
-  return InvalidArgument(fmt::format("graphs must be lazy or off, not {}", name), "graphs");
+  return InvalidArgument(fmt::format("graphs must be lazy, startup or off, not {}", name),
+                         "graphs");
 }
 
 Result<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
@@ -91,6 +97,7 @@ class Engine::Impl {
   Status LoadParts(const model::ModelFolder& folder);
   Status MakeRing();
   Status WarmUp();
+  Status CaptureGrid(int32_t max_length);
   void Describe();
 
   EngineInfo info_;
@@ -112,6 +119,10 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::Load(const model::ModelFolde
   impl->Describe();
   RETURN_IF_ERROR(impl->MakeRing());
   RETURN_IF_ERROR(impl->WarmUp());
+  RETURN_IF_ERROR(impl->backend_->FinishWarmUp());
+  if (options.graphs == "startup" && impl->backend_->captures_steps()) {
+    RETURN_IF_ERROR(impl->CaptureGrid(folder.max_input_tokens));
+  }
   impl->weights_->ReleasePages();
   return impl;
 }
@@ -154,6 +165,26 @@ Status Engine::Impl::WarmUp() {
   Batch batch;
   batch.Add({0}, {}, 0, {});
   return Step(batch).Wait().status();
+}
+
+Status Engine::Impl::CaptureGrid(int32_t max_length) {
+  const BatchLimits& limits = info_.limits;
+  const std::vector<StepSizes> grid = StartupGrid(limits.max_tokens, limits.max_sequences,
+                                                  std::min(max_length, limits.max_positions));
+  constexpr size_t kProgressLines = 4;
+  for (size_t i = 0; i < grid.size(); ++i) {
+    if (i % (grid.size() / kProgressLines + 1) == 0) {
+      LogInfo("capturing steps: {} of {}", i, grid.size());
+    }
+    Batch batch;
+    const std::vector<int32_t> ids(static_cast<size_t>(grid[i].num_tokens / grid[i].num_sequences),
+                                   0);
+    for (int32_t sequence = 0; sequence < grid[i].num_sequences; ++sequence) {
+      batch.Add(ids, {}, 0, {});
+    }
+    RETURN_IF_ERROR(Step(batch).Wait().status());
+  }
+  return {};
 }
 
 LazyTensor Engine::Impl::Step(const Batch& batch) {

@@ -22,7 +22,7 @@ struct EngineOptions {
       0;  // largest step that will be asked for, 0 for the model's longest input or 1024
   int32_t max_step_sequences = 512;
   // Of a CUDA device:
-  std::string graphs = "lazy";     // lazy | off: whether steps are captured, see GraphMode
+  std::string graphs = "lazy";     // lazy | startup | off: when steps are captured, see GraphMode
   std::string attention = "auto";  // or the name of one kernel for everything
   double memory_fraction = 0.9;    // of the device's memory, at most
 };

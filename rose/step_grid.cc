@@ -41,4 +41,34 @@ StepSizes PadStep(const StepSizes& sizes) {
   return padded;
 }
 
+std::vector<int64_t> PaddedTokenCounts(int32_t max_tokens) {
+  std::vector<int64_t> counts;
+  for (int32_t tokens = 1; counts.empty() || counts.back() < max_tokens;) {
+    tokens = PadTokens(tokens);
+    counts.push_back(tokens++);
+  }
+  return counts;
+}
+
+std::vector<StepSizes> StartupGrid(int32_t max_tokens, int32_t max_sequences, int32_t max_length) {
+  max_tokens = std::min(max_tokens, kMostGraphTokens);
+  std::vector<StepSizes> grid;
+  for (const int64_t count : PaddedTokenCounts(max_tokens)) {
+    const auto tokens = static_cast<int32_t>(count);
+    if (tokens <= max_tokens && tokens <= max_length) {
+      grid.push_back({.num_tokens = tokens, .num_sequences = 1, .longest_sequence = tokens});
+    }
+  }
+  for (int32_t sequences = 2; sequences <= max_sequences; sequences *= 2) {
+    for (int32_t length = kSmallestLongest; length <= max_length; length *= 2) {
+      if (int64_t{sequences} * length <= max_tokens) {
+        grid.push_back({.num_tokens = sequences * length,
+                        .num_sequences = sequences,
+                        .longest_sequence = length});
+      }
+    }
+  }
+  return grid;
+}
+
 }  // namespace bouquet::rose

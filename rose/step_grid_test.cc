@@ -1,5 +1,9 @@
 #include "rose/step_grid.h"
 
+#include <array>
+#include <set>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace bouquet::rose {
@@ -35,6 +39,33 @@ TEST(StepGridTest, HasFewSizes) {
   EXPECT_EQ(Pad(4000, 5, 1).longest_sequence, 16);
   EXPECT_EQ(Pad(4000, 5, 700).longest_sequence, 1024);
   EXPECT_EQ(Pad(33, 1, 33).longest_sequence, 64);
+}
+
+TEST(StepGridTest, ListsItsNumbersOfTokens) {
+  EXPECT_EQ(PaddedTokenCounts(1), std::vector<int64_t>{16});
+  EXPECT_EQ(PaddedTokenCounts(100), (std::vector<int64_t>{16, 32, 64, 128}));
+  const std::vector<int64_t> counts = PaddedTokenCounts(8192);
+  EXPECT_EQ(counts.size(), 46U);
+  for (const int64_t count : counts) {
+    EXPECT_EQ(Pad(static_cast<int32_t>(count), 1, 1).num_tokens, count);
+  }
+  EXPECT_EQ(counts.back(), 8192);
+}
+
+TEST(StepGridTest, TheGridOfAStartHoldsPaddedSizesOnce) {
+  for (const auto& [max_tokens, max_sequences, max_length] : std::vector<std::array<int32_t, 3>>{
+           {32'768, 512, 32'768}, {4096, 512, 512}, {100, 4, 100}}) {
+    const std::vector<StepSizes> grid = StartupGrid(max_tokens, max_sequences, max_length);
+    EXPECT_FALSE(grid.empty());
+    EXPECT_LE(grid.size(), 128U);
+    std::set<StepSizes> padded;
+    for (const StepSizes& sizes : grid) {
+      EXPECT_LE(sizes.num_tokens, max_tokens);
+      EXPECT_LE(sizes.num_sequences, max_sequences);
+      EXPECT_LE(sizes.longest_sequence, max_length);
+      EXPECT_TRUE(padded.insert(PadStep(sizes)).second) << sizes.num_tokens;
+    }
+  }
 }
 
 TEST(StepGridTest, TellsStepsWithTokenTypesApart) {

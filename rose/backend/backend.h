@@ -59,6 +59,7 @@ class Backend {
       const = 0;  // kernels and library versions that decide the last bits
   virtual Dtype compute_dtype() const = 0;      // of weights and activations
   virtual int32_t steps_under_way() const = 0;  // 1 on a CPU
+  virtual bool captures_steps() const { return false; }
   /// Of a device that captures steps. Thread: any.
   virtual GraphCounts graph_counts() const { return {}; }
 
@@ -84,6 +85,9 @@ class Backend {
   /// Called once when the model is built: no further Pack or Upload; `max_tokens` bounds every
   /// later step. Sizes scratch memory from what was packed, so that steps do not allocate.
   virtual Status FinishLoading(int32_t max_tokens, int32_t max_sequences) = 0;
+
+  /// Called once, after the first step, which has met every layer: what is chosen by measuring.
+  virtual Status FinishWarmUp() { return {}; }
 
   // --- a step ---
   /// Starts: inputs to the device, `forward(inputs)` with device pointers, results to `slot`.

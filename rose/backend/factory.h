@@ -11,8 +11,9 @@
 namespace bouquet::rose {
 
 enum class GraphMode : uint8_t {
-  kLazy,  // a padded size is captured when it is met for the second time
-  kOff,   // launches one by one
+  kLazy,     // a padded size is captured when it is met for the second time
+  kStartup,  // when it is met for the first time, and the engine meets a whole grid while loading
+  kOff,      // launches one by one
 };
 
 struct BackendOptions {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -25,8 +26,8 @@ namespace {
 constexpr int kKernelVersion = 1;
 // Captured steps kept at once. A step of a 28-layer network has some 300 nodes.
 constexpr size_t kMaxGraphs = 128;
-// Steps with more tokens run eagerly: the host is done launching long before the device is done.
-constexpr int32_t kMostGraphTokens = 8192;
+// Products are measured up to as many rows; beyond, the algorithm of the largest is taken.
+constexpr int32_t kMostMeasuredTokens = 8192;
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 // A step that ends soon is waited for without giving up the core, since waking up takes as long: so
 // many looks of about a microsecond each.
@@ -72,7 +73,7 @@ CudaBackend::CudaBackend(const BackendOptions& options, DeviceFacts device)
       device_(std::move(device)),
       device_name_(fmt::format("cuda:{}", device_.index)),
       allocator_(options.memory_fraction),
-      graphs_(kMaxGraphs, false) {}
+      graphs_(kMaxGraphs, options.graphs == GraphMode::kStartup) {}
 
 CudaBackend::~CudaBackend() {
   if (stream_.get() != nullptr) {
@@ -90,8 +91,7 @@ Result<std::unique_ptr<Backend>> CudaBackend::Make(const BackendOptions& options
 Status CudaBackend::Start() {
   ASSIGN_OR_RETURN(stream_, Stream::Create());
   ASSIGN_OR_RETURN(capture_stream_, Stream::Create());
-  ASSIGN_OR_RETURN(gemm_, cuda::Gemm::Make(allocator_));
-  ASSIGN_OR_RETURN(upload_, WeightUpload::Make(allocator_, stream_.get()));
+  ASSIGN_OR_RETURN(gemm_, cuda::Gemm::Make(device_.name, allocator_));
   return {};
 }
 
@@ -135,24 +135,31 @@ Result<HostMemory> CudaBackend::AllocateHost(size_t bytes) {
   return HostMemory(memory.release(), [](std::byte* data) { cudaFreeHost(data); });
 }
 
+Status CudaBackend::NeedUpload() {
+  if (upload_ == nullptr) {
+    ASSIGN_OR_RETURN(upload_, WeightUpload::Make(allocator_, stream_.get()));
+  }
+  return {};
+}
+
 Result<Tensor> CudaBackend::Upload(const HostTensor& source, Dtype dtype) {
   if (!CanConvert(source.dtype, dtype)) {
     return InvalidArgument(
         fmt::format("no conversion from {} to {}", DtypeName(source.dtype), DtypeName(dtype)));
   }
-  CHECK(upload_ != nullptr);  // before FinishLoading
+  RETURN_IF_ERROR(NeedUpload());
   ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype, source.rows, source.cols));
   RETURN_IF_ERROR(upload_->Copy(source, copy.view().data, dtype, source.cols));
   return copy;
 }
 
 Result<std::unique_ptr<PackedWeight>> CudaBackend::Pack(const LinearDesc& desc) {
-  CHECK(upload_ != nullptr);
+  RETURN_IF_ERROR(NeedUpload());
   return PackedMatrix::Make(desc, Dtype::kBfloat16, allocator_, *upload_);
 }
 
 Result<std::unique_ptr<PackedWeight>> CudaBackend::PackRows(const LinearDesc& desc) {
-  CHECK(upload_ != nullptr);
+  RETURN_IF_ERROR(NeedUpload());
   return PackedMatrix::Make(desc, Dtype::kFloat32, allocator_, *upload_);
 }
 
@@ -173,6 +180,14 @@ Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
   for (std::unique_ptr<Ticket>& ticket : tickets_) {
     ASSIGN_OR_RETURN(ticket, Ticket::Make(input_bytes));
   }
+  return {};
+}
+
+Status CudaBackend::FinishWarmUp() {
+  CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+  const std::vector<int64_t> rows =
+      PaddedTokenCounts(std::min(largest_.num_tokens, kMostMeasuredTokens));
+  gemm_->Tune(rows, stream_.get());
   return {};
 }
 

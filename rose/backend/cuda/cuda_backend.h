@@ -40,6 +40,7 @@ class CudaBackend final : public Backend {
   std::string numerics() const override;
   Dtype compute_dtype() const override { return Dtype::kBfloat16; }
   int32_t steps_under_way() const override { return kStepsUnderWay; }
+  bool captures_steps() const override { return options_.graphs != GraphMode::kOff; }
   GraphCounts graph_counts() const override;
 
   StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences) const override;
@@ -48,6 +49,7 @@ class CudaBackend final : public Backend {
   Result<Tensor> Upload(const HostTensor& source, Dtype dtype) override;
   Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) override;
   Status FinishLoading(int32_t max_tokens, int32_t max_sequences) override;
+  Status FinishWarmUp() override;
   Status CopyIn(const void* source, TensorView target) override;
   Status CopyOut(TensorView source, void* target) override;
 
@@ -74,6 +76,7 @@ class CudaBackend final : public Backend {
 
   CudaBackend(const BackendOptions& options, DeviceFacts device);
   Status Start();
+  Status NeedUpload();
 
   /// Calls `forward` with ops going to `current_`.
   void RunForward(const StepInputs& inputs, const Forward& forward);
@@ -97,7 +100,7 @@ class CudaBackend final : public Backend {
   cudaStream_t current_ = nullptr;  // where ops go now; null outside a step
   std::unique_ptr<class Gemm> gemm_;
   std::unique_ptr<RaggedAttention> attention_;
-  std::unique_ptr<WeightUpload> upload_;  // until FinishLoading
+  std::unique_ptr<WeightUpload> upload_;  // while loading
 
   StepSizes largest_;  // padded
   int32_t max_sequences_ = 0;

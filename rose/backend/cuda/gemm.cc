@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
+#include "rose/backend/cuda/cuda_check.h"
+#include "rose/backend/cuda/event.h"
+#include "rose/backend/cuda/gemm_table_h200.h"
+#include "rose/backend/cuda/graph.h"
 
 namespace bouquet::rose::cuda {
 namespace {
@@ -18,6 +24,11 @@ constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr uint32_t kReductionSchemes =
     CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 constexpr uint32_t kBestAlignment = 16;
+// Suggestions of the library that are measured per shape, runs of each, and weights it is run over.
+constexpr int kCandidates = 16;
+constexpr int kMeasuredRuns = 4;
+constexpr int64_t kMostWeights = 32;
+static_assert(sizeof(cublasLtMatmulAlgo_t) == GemmTable::kAlgorithmBytes);
 
 /// The largest power of two that divides a row's length in bytes: what the library may assume of
 /// every row's address.
@@ -51,7 +62,7 @@ struct Gemm::Plan {
   }
 
   template <class Value>
-  void Set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+  void Set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const {
     CheckCublas(lt.MatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
   }
 
@@ -60,11 +71,12 @@ struct Gemm::Plan {
   cublasLtMatrixLayout_t weight = nullptr;
   cublasLtMatrixLayout_t x = nullptr;
   cublasLtMatrixLayout_t out = nullptr;
-  cublasLtMatmulAlgo_t algorithm{};
+  std::vector<cublasLtMatmulAlgo_t> algorithms;  // the one to use first
 };
 
-Result<std::unique_ptr<Gemm>> Gemm::Make(DeviceAllocator& allocator) {
+Result<std::unique_ptr<Gemm>> Gemm::Make(std::string device, DeviceAllocator& allocator) {
   std::unique_ptr<Gemm> gemm(new Gemm());
+  gemm->device_ = std::move(device);
   ASSIGN_OR_RETURN(gemm->lt_, CublasLt::Open());
   ASSIGN_OR_RETURN(gemm->workspace_,
                    allocator.Allocate(kWorkspaceBytes, "the workspace of matrix products"));
@@ -78,7 +90,7 @@ std::string Gemm::version() const {
   return fmt::format("cublasLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
-Result<std::unique_ptr<Gemm::Plan>> Gemm::MakePlan(const GemmShape& shape) const {
+Result<std::unique_ptr<Gemm::Plan>> Gemm::MakePlan(const GemmShape& shape, int wanted) const {
   auto plan = std::make_unique<Plan>(*lt_);
   RETURN_IF_ERROR(CublasStatus(
       lt_->MatmulDescCreate(&plan->product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a matrix product"));
@@ -109,36 +121,55 @@ Result<std::unique_ptr<Gemm::Plan>> Gemm::MakePlan(const GemmShape& shape) const
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(shape.x_stride));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, AlignmentOf(shape.out_stride));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(shape.out_stride));
-  cublasLtMatmulHeuristicResult_t found{};
+  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<size_t>(wanted));
   int count = 0;
   const cublasStatus_t status =
       lt_->MatmulAlgoGetHeuristic(lt_->handle(), plan->product, plan->weight, plan->x, plan->out,
-                                  plan->out, preference, 1, &found, &count);
+                                  plan->out, preference, wanted, found.data(), &count);
   lt_->MatmulPreferenceDestroy(preference);
   if (status != CUBLAS_STATUS_SUCCESS || count == 0) {
     return Unimplemented(fmt::format(
         "{} has no algorithm for a product [{}, {}] x [{}, {}]: status {}", version(), shape.rows,
         shape.in_features, shape.in_features, shape.out_features, static_cast<int>(status)));
   }
-  plan->algorithm = found.algo;
+  for (int i = 0; i < count; ++i) {
+    plan->algorithms.push_back(found[static_cast<size_t>(i)].algo);
+  }
   return plan;
 }
 
-Result<Gemm::Plan*> Gemm::Find(const GemmShape& shape) {
-  const auto found = plans_.find(shape);
-  if (found != plans_.end()) {
-    return found->second.get();
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, MakePlan(shape));
-  return plans_.emplace(shape, std::move(plan)).first->second.get();
+bool Gemm::IsUsable(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm) const {
+  cublasLtMatmulHeuristicResult_t result{};
+  return lt_->MatmulAlgoCheck(lt_->handle(), plan.product, plan.weight, plan.x, plan.out, plan.out,
+                              &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+         result.workspaceSize <= kWorkspaceBytes;
 }
 
-Status Gemm::Prepare(const GemmShape& shape) { return Find(shape).status(); }
+Gemm::Plan& Gemm::Find(const GemmShape& shape) {
+  const auto found = plans_.find(shape);
+  if (found != plans_.end()) {
+    return *found->second;
+  }
+  Result<std::unique_ptr<Plan>> made = MakePlan(shape, 1);
+  CHECK(made.ok());
+  std::unique_ptr<Plan> plan = std::move(made).value();
+  if (table_ != nullptr) {
+    for (const GemmTable::Entry* entry : {table_->Find(shape), table_->FindSmaller(shape)}) {
+      if (entry == nullptr) {
+        continue;
+      }
+      const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(entry->algorithm);
+      if (IsUsable(*plan, algorithm)) {
+        plan->algorithms.front() = algorithm;
+        break;
+      }
+    }
+  }
+  return *plans_.emplace(shape, std::move(plan)).first->second;
+}
 
-void Gemm::Run(const GemmShape& shape, const GemmOperands& operands, cudaStream_t stream) {
-  Result<Plan*> found = Find(shape);
-  CHECK(found.ok());
-  Plan& plan = *found.value();
+void Gemm::Launch(const Plan& plan, const GemmShape& shape, const GemmOperands& operands,
+                  const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const {
   if (shape.has_bias) {
     plan.Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
   }
@@ -147,7 +178,142 @@ void Gemm::Run(const GemmShape& shape, const GemmOperands& operands, cudaStream_
   const __nv_bfloat16* addend = shape.adds_residual ? operands.residual : operands.out;
   CheckCublas(lt_->Matmul(lt_->handle(), plan.product, &one, operands.weight, plan.weight,
                           operands.x, plan.x, &beta, addend, plan.out, operands.out, plan.out,
-                          &plan.algorithm, workspace_.get(), kWorkspaceBytes, stream));
+                          &algorithm, workspace_.get(), kWorkspaceBytes, stream));
+}
+
+void Gemm::Run(const GemmShape& shape, const GemmOperands& operands, cudaStream_t stream) {
+  if (table_ == nullptr) {  // before Tune
+    std::vector<const __nv_bfloat16*>& weights = layers_[shape.WithRows(0)];
+    if (weights.size() < kMostWeights) {
+      weights.push_back(operands.weight);
+    }
+  }
+  const Plan& plan = Find(shape);
+  Launch(plan, shape, operands, plan.algorithms.front(), stream);
+}
+
+// --- measuring ---
+
+void Gemm::ReadTables() {
+  table_ = std::make_unique<GemmTable>(device_, lt_->version());
+  if (const std::optional<std::filesystem::path> path = GemmTablePath(device_, lt_->version())) {
+    const Status read = table_->ReadFile(*path);
+    if (!read.ok() && read.code() != StatusCode::kNotFound) {
+      LogWarning("algorithms are measured again: {}", read.message());
+    }
+  }
+  // The one built in is for one device and one library version, and stays unused elsewhere.
+  const Status built_in = table_->Add(kH200GemmTable, "the table built in");
+  if (!built_in.ok()) {
+    LogDebug("{}", built_in.message());
+  }
+}
+
+void Gemm::Tune(std::span<const int64_t> rows, cudaStream_t stream) {
+  ReadTables();
+  plans_.clear();
+  std::vector<std::pair<GemmShape, const std::vector<const __nv_bfloat16*>*>> missing;
+  size_t x_bytes = 0;
+  size_t out_bytes = 0;
+  for (const auto& [layer, weights] : layers_) {
+    for (const int64_t count : rows) {
+      const GemmShape shape = layer.WithRows(count);
+      if (table_->Find(shape) == nullptr) {
+        missing.emplace_back(shape, &weights);
+        const auto bytes = [&](int64_t stride) {
+          return static_cast<size_t>(count * stride) * sizeof(__nv_bfloat16);
+        };
+        x_bytes = std::max(x_bytes, bytes(shape.x_stride));
+        out_bytes = std::max(out_bytes, bytes(shape.out_stride));
+      }
+    }
+  }
+  if (missing.empty()) {
+    return;
+  }
+  const auto allocate = [](size_t bytes) {
+    void* data = nullptr;
+    if (cudaMalloc(&data, bytes) != cudaSuccess) {
+      cudaGetLastError();
+    }
+    return DeviceMemory(static_cast<std::byte*>(data));
+  };
+  const DeviceMemory x = allocate(x_bytes);
+  const DeviceMemory residual = allocate(out_bytes);
+  const DeviceMemory out = allocate(out_bytes);
+  if (x == nullptr || residual == nullptr || out == nullptr) {
+    LogWarning("no device memory to measure matrix products: the library's suggestions are used");
+    return;
+  }
+  LogInfo("measuring {} matrix products, once for this device and model", missing.size());
+  for (const auto& [shape, weights] : missing) {
+    const auto* bias = (*weights)[0];  // any numbers will do, but not zeros, which compute faster
+    const auto bytes = static_cast<size_t>(shape.out_features * shape.weight_stride) * 2;
+    for (size_t at = 0; at < x_bytes; at += bytes) {
+      CUDA_CHECK(cudaMemcpyAsync(x.get() + at, bias, std::min(bytes, x_bytes - at),
+                                 cudaMemcpyDeviceToDevice, stream));
+    }
+    Measure(shape, *weights,
+            {.x = reinterpret_cast<const __nv_bfloat16*>(x.get()),
+             .weight = nullptr,
+             .bias = bias,
+             .residual = reinterpret_cast<const __nv_bfloat16*>(residual.get()),
+             .out = reinterpret_cast<__nv_bfloat16*>(out.get())},
+            stream);
+  }
+  if (const std::optional<std::filesystem::path> path = GemmTablePath(device_, lt_->version())) {
+    const Status written = table_->WriteFile(*path);
+    if (written.ok()) {
+      LogInfo("kept for later starts in {}", path->string());
+    } else {
+      LogWarning("measured algorithms are not kept: {}", written.message());
+    }
+  }
+}
+
+void Gemm::Measure(const GemmShape& shape, const std::vector<const __nv_bfloat16*>& weights,
+                   const GemmOperands& operands, cudaStream_t stream) {
+  Result<std::unique_ptr<Plan>> made = MakePlan(shape, kCandidates);
+  Result<Event> begin = Event::CreateWithTime();
+  Result<Event> end = Event::CreateWithTime();
+  CHECK(made.ok() && begin.ok() && end.ok());
+  const Plan& plan = *made.value();
+  // As many products as take a fraction of a millisecond.
+  const int64_t products = std::clamp<int64_t>(16'384 / shape.rows, 4, kMostWeights);
+  GemmTable::Entry best;
+  for (const cublasLtMatmulAlgo_t& algorithm : plan.algorithms) {
+    // One graph, so that the host's launches do not count.
+    Result<Graph> graph = Graph::Capture(stream, [&] {
+      GemmOperands product = operands;
+      for (int64_t i = 0; i < products; ++i) {
+        product.weight = weights[static_cast<size_t>(i) % weights.size()];
+        Launch(plan, shape, product, algorithm, stream);
+      }
+    });
+    if (!graph.ok()) {
+      continue;
+    }
+    float shortest = 0;
+    for (int run = 0; run < kMeasuredRuns; ++run) {  // the first warms up
+      begin->Record(stream);
+      graph->Launch(stream);
+      end->Record(stream);
+      end->Wait();
+      float milliseconds = 0;
+      CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin->get(), end->get()));
+      if (run == 1 || (run > 1 && milliseconds < shortest)) {
+        shortest = milliseconds;
+      }
+    }
+    const double microseconds = 1000.0 * shortest / static_cast<double>(products);
+    if (best.microseconds == 0 || microseconds < best.microseconds) {
+      best.microseconds = microseconds;
+      best.algorithm = std::bit_cast<GemmTable::Algorithm>(algorithm);
+    }
+  }
+  if (best.microseconds > 0) {
+    table_->Set(shape, best);
+  }
 }
 
 }  // namespace bouquet::rose::cuda

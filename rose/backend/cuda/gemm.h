@@ -6,28 +6,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
-#include <tuple>
+#include <vector>
 
 #include "base/status.h"
 #include "rose/backend/cuda/cublas_lt.h"
 #include "rose/backend/cuda/device_memory.h"
+#include "rose/backend/cuda/gemm_table.h"
 
 namespace bouquet::rose::cuda {
-
-/// Everything that the choice of an algorithm depends on.
-struct GemmShape {
-  int64_t rows = 0;  // M: tokens
-  int64_t out_features = 0;
-  int64_t in_features = 0;
-  int64_t x_stride = 0;  // elements from row to row
-  int64_t weight_stride = 0;
-  int64_t out_stride = 0;
-  bool has_bias = false;
-  bool adds_residual = false;
-
-  auto operator<=>(const GemmShape&) const = default;
-};
 
 /// out = x · weightᵀ + bias + residual, all bfloat16, sums in f32.
 struct GemmOperands {
@@ -38,17 +26,22 @@ struct GemmOperands {
   __nv_bfloat16* out = nullptr;             // [rows, out_features]
 };
 
-/// Matrix products through cuBLASLt, with one fixed workspace and one algorithm per shape. Thread:
-/// one at a time, on one stream at a time.
+/// Matrix products through cuBLASLt, with one fixed workspace and one algorithm per shape: the one
+/// measured as the fastest where there is a table for it, else the library's first suggestion.
+/// Thread: one at a time, on one stream at a time.
 class Gemm {
  public:
-  static Result<std::unique_ptr<Gemm>> Make(DeviceAllocator& allocator);
+  /// `device`: its name, under which tables are kept.
+  static Result<std::unique_ptr<Gemm>> Make(std::string device, DeviceAllocator& allocator);
   ~Gemm();
 
-  /// Finds the algorithm of a shape, so that Run of it looks up only. Error: kUnimplemented when
-  /// the library has none.
-  Status Prepare(const GemmShape& shape);
   void Run(const GemmShape& shape, const GemmOperands& operands, cudaStream_t stream);
+
+  /// Every layer that ran so far, with each of these numbers of rows: takes the algorithms from the
+  /// tables (built in, or kept from an earlier start), measures those that no table has, and keeps
+  /// them for the next start. Needs device memory for the largest operands meanwhile, and does
+  /// without measuring if there is none.
+  void Tune(std::span<const int64_t> rows, cudaStream_t stream);
 
   /// "cublasLt 13.1.0": changes when the last bits may.
   std::string version() const;
@@ -56,12 +49,23 @@ class Gemm {
  private:
   struct Plan;
   Gemm() = default;
-  Result<Plan*> Find(const GemmShape& shape);
-  Result<std::unique_ptr<Plan>> MakePlan(const GemmShape& shape) const;
+  Plan& Find(const GemmShape& shape);
+  Result<std::unique_ptr<Plan>> MakePlan(const GemmShape& shape, int wanted) const;
+  void Launch(const Plan& plan, const GemmShape& shape, const GemmOperands& operands,
+              const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const;
+  bool IsUsable(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm) const;
+  void ReadTables();
+  void Measure(const GemmShape& shape, const std::vector<const __nv_bfloat16*>& weights,
+               const GemmOperands& operands, cudaStream_t stream);
 
   std::unique_ptr<CublasLt> lt_;
+  std::string device_;
   DeviceMemory workspace_;
+  std::unique_ptr<GemmTable> table_;
   std::map<GemmShape, std::unique_ptr<Plan>> plans_;
+  /// Layers by shape (rows 0), with the weights of some of them: products are measured over
+  /// several, since in a step they come from device memory and not from a cache.
+  std::map<GemmShape, std::vector<const __nv_bfloat16*>> layers_;
 };
 
 }  // namespace bouquet::rose::cuda
