@@ -88,10 +88,7 @@ def check_vectors(suites, ids, expected):
 
 def measure_shape(name, folder, arguments, plan, expected):
     ids = Ids(facts_of(name)["vocabulary"])
-    options = {"device": arguments.device, "attention": arguments.attention}
-    if arguments.device == "cpu":
-        options = {"device": "cpu"}
-    suites = Suites(arguments.binaries / "engine_timing", folder, name, ids, options, plan)
+    suites = Suites(arguments.binaries / "engine_timing", folder, name, ids, engine_options(arguments), plan)
     row = {"shape": name, "layers": facts_of(name)["layers"], "load": suites.load()}
     print(f"\n==== {name}\n{row['load']['facts']['device']}, {row['load']['facts']['numerics']}", flush=True)
     show_load(row["load"])
@@ -109,13 +106,23 @@ def measure_shape(name, folder, arguments, plan, expected):
     show_throughput(row["throughput"])
     show_host(row)
     suites.close()
-    if arguments.kernels:
-        wall = {cell["tokens"]: 1000 * cell["ms"]["p50"] for cell in row["latency"]}
-        tokens = [n for n in PROFILED_TOKENS if n in wall]
-        row["kernels"] = gpu_kernels.measure(arguments.binaries / "engine_timing", folder, facts_of(name), tokens,
-                                             lambda n: ids.batch(1, n)[0], wall, {**options, "max_step_tokens": 4096})
-        gpu_kernels.show(row["kernels"])
     return row
+
+
+def measure_kernels(row, folder, arguments):
+    wall = {cell["tokens"]: 1000 * cell["ms"]["p50"] for cell in row.get("latency", [])}
+    tokens = [n for n in PROFILED_TOKENS if n in wall]
+    shape = facts_of(row["shape"])
+    ids = Ids(shape["vocabulary"])
+    print(f"\n==== kernels of {row['shape']}", flush=True)
+    row["kernels"] = gpu_kernels.measure(arguments.binaries / "engine_timing", folder, shape, tokens,
+                                         lambda n: ids.batch(1, n)[0], wall, engine_options(arguments, max_step_tokens=4096))
+    gpu_kernels.show(row["kernels"])
+
+
+def engine_options(arguments, **more):
+    is_cpu = arguments.device == "cpu"
+    return {"device": arguments.device, **({} if is_cpu else {"attention": arguments.attention}), **more}
 
 
 def show_load(load):
@@ -191,33 +198,46 @@ def bare_host_bytes(arguments, folder):
         return engine.peak_bytes()
 
 
+def measure(arguments, folder, result, save):
+    """Everything into result["gpu"], saved after each part."""
+    plan = Plan.tiny() if arguments.tiny else Plan.quick() if arguments.quick else Plan()
+    make_folders(folder, arguments.shapes)
+    expected, why_not = reference_rows(folder, list(arguments.shapes), arguments.device)
+    print(f"vectors {why_not}" if why_not else "vectors are compared with the reference library", flush=True)
+    gpu = result["gpu"] = {"device_before": device_tools.query(arguments.device), "shapes": []}
+    gpu["bare_host_bytes"] = bare_host_bytes(arguments, folder)
+    print(f"peak host memory of a process with a tiny model: {gpu['bare_host_bytes'] / 2**20:.0f} MiB\n"
+          f"device before: {gpu['device_before']}", flush=True)
+    for name in arguments.shapes:
+        gpu["shapes"].append(measure_shape(name, folder / name, arguments, plan, expected))
+        result["dtype"] = gpu["shapes"][0]["load"]["facts"]["dtype"]
+        gpu["device_after"] = device_tools.query(arguments.device)
+        save()
+    print(f"device after: {gpu['device_after']}", flush=True)
+    for row in gpu["shapes"] if arguments.kernels else ():
+        measure_kernels(row, folder / row["shape"], arguments)
+        save()
+
+
 def main():
     arguments = parse()
-    plan = Plan.tiny() if arguments.tiny else Plan.quick() if arguments.quick else Plan()
     now = datetime.datetime.now(datetime.timezone.utc)
+    result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
+              "command": command_line(sys.argv[1:]), "machine": machine.describe(), "model": ", ".join(arguments.shapes)}
+    path = arguments.out / now.strftime("%Y-%m-%d-%H%M-gpu.json")
     folder = arguments.models or Path(tempfile.mkdtemp(prefix="gpu-bench-"))
+
+    def save():
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result, indent=1) + "\n")
+
     try:
-        make_folders(folder, arguments.shapes)
-        expected, why_not = reference_rows(folder, list(arguments.shapes), arguments.device)
-        print(f"vectors {why_not}" if why_not else "vectors are compared with the reference library", flush=True)
-        before = device_tools.query(arguments.device)
-        rows = [measure_shape(name, folder / name, arguments, plan, expected) for name in arguments.shapes]
-        after = device_tools.query(arguments.device)
-        bare = bare_host_bytes(arguments, folder)
-        print(f"\npeak host memory of a process with a tiny model: {bare / 2**20:.0f} MiB\ndevice before: {before}\n"
-              f"device after: {after}", flush=True)
+        measure(arguments, folder, result, save)
     finally:
         if arguments.models is None:
             shutil.rmtree(folder)
-    result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": command_line(sys.argv[1:]), "machine": machine.describe(),
-              "model": ", ".join(arguments.shapes), "dtype": rows[0]["load"]["facts"]["dtype"],
-              "gpu": {"device_before": before, "device_after": after, "bare_host_bytes": bare, "shapes": rows}}
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / now.strftime("%Y-%m-%d-%H%M-gpu.json")
-    path.write_text(json.dumps(result, indent=1) + "\n")
     print(f"written: {path}\nto show it in the documents: tools/docs.py --write")
-    return 0 if all(row["check"] is None or row["check"]["ok"] for row in rows) else 1
+    return 0 if all(row["check"] is None or row["check"]["ok"] for row in result["gpu"]["shapes"]) else 1
 
 
 if __name__ == "__main__":

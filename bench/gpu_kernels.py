@@ -14,7 +14,7 @@ from pathlib import Path
 import device_tools
 from engine_process import request_line
 
-TIMEOUT_S = 120
+TIMEOUT_S = 90
 METRIC = "gpu__time_duration.sum"
 # By the kernel's own name, without namespaces, template arguments and parameters; the first that fits.
 GROUPS = (("embedding", r"^Embed"), ("norm", r"^Norm(?!alizeRows)"), ("rotary", r"^Rotary"), ("activation", r"^Activation"),

@@ -3,9 +3,10 @@
 
   sanitize.py [--programs DIR] [--device cuda:0] [--seconds 300] [--quick]
 
-Programs: the ops' conformance tests, and engine_timing with tiny models, with steps launched one by one and captured.
-Reports are counted by kernel; those of EXCLUDED are shown and do not fail. Each run is ended after --seconds. --quick takes
-fewer tests and one model. Needs numpy. Exit code 1 when something was reported or a tool is missing.
+Programs: the ops' conformance tests, and engine_timing with tiny models, with steps launched one by one and captured. Each is
+run without a tool first, which also measures what is measured once per machine. Reports are counted by kernel; those of
+EXCLUDED are shown and do not fail. Each run is ended after --seconds. --quick takes fewer tests and one model. Needs numpy.
+Exit code 1 when something was reported or a tool is missing.
 """
 import argparse
 import collections
@@ -99,6 +100,18 @@ def run(sanitizer, tool, name, command, seconds):
     return is_ok
 
 
+def runs_at_all(name, command, seconds):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"without a tool, {name}: FAILED, not done after {seconds} s", flush=True)
+        return False
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr)[-1500:]
+        print(f"without a tool, {name}: FAILED with exit code {done.returncode}\n{said}", flush=True)
+    return done.returncode == 0
+
+
 def runs(programs, device, scratch, is_quick):
     """[(name, command)]"""
     import make_random_model
@@ -132,7 +145,8 @@ def main():
         return 1
     with tempfile.TemporaryDirectory() as scratch:
         todo = runs(options.programs or default_programs(), options.device, scratch, options.quick)
-        results = [run(sanitizer, tool, name, command, options.seconds) for tool in TOOLS for name, command in todo]
+        results = [runs_at_all(name, command, options.seconds) for name, command in todo]
+        results += [run(sanitizer, tool, name, command, options.seconds) for tool in TOOLS for name, command in todo]
     for tool, pattern, why in EXCLUDED:
         print(f"excluded from {tool}: {pattern}: {why}")
     print(f"sanitize: {sum(results)} of {len(results)} runs ok")
