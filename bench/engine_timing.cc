@@ -29,6 +29,7 @@
 #include <fmt/format.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "bench/device_profiler.h"
 #include "bench/engine_arguments.h"
@@ -223,7 +224,10 @@ int main(int argc, char** argv) {
     }
     arguments = arguments.first(arguments.size() - 1);
   }
-  bouquet::Status status = bouquet::bench::ReadEngineArguments(arguments, &options);
+  bouquet::Status status = bouquet::StartLogging("warning", "text");
+  if (status.ok()) {
+    status = bouquet::bench::ReadEngineArguments(arguments, &options);
+  }
   if (status.ok()) {
     status = bouquet::bench::Serve(argv[1], options, file.is_open() ? file : std::cin);
   }

@@ -28,6 +28,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "bench/engine_arguments.h"
 #include "model/model_folder.h"
@@ -230,6 +231,7 @@ Status Main(std::span<char* const> arguments) {
       steps < 1) {
     return InvalidArgument("usage: engine_soak MODEL STEPS [NAME=VALUE ...]");
   }
+  RETURN_IF_ERROR(StartLogging("warning", "text"));
   EngineOptions options;
   options.device = "cpu";
   options.max_step_tokens = kMaxSequences * kMaxLength;
