@@ -36,6 +36,8 @@ SHAPES = {  # family, and its sizes; positions: rows of the table, or the longes
     "tiny-bert": ("bert", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-xlm-roberta": ("xlm-roberta", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-qwen3": ("qwen3", dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100, **TINY)),
+    # A tiny one whose heads are of a size that fast attention kernels serve.
+    "small-qwen3": ("qwen3", dict(layers=2, hidden=128, heads=4, kv_heads=2, head_dim=64, intermediate=256, **TINY)),
     "minilm-l6": ("bert", dict(layers=6, hidden=384, heads=12, intermediate=1536, vocabulary=30522, positions=512)),
     "bge-base": ("bert", dict(layers=12, hidden=768, heads=12, intermediate=3072, vocabulary=30522, positions=512)),
     "bge-large": ("bert", dict(layers=24, hidden=1024, heads=16, intermediate=4096, vocabulary=30522, positions=512)),

@@ -26,7 +26,7 @@ TOOLS = ("memcheck", "racecheck")
 TESTS = "Gpu/*"
 QUICK_TESTS = ("Gpu/NormTest*:Gpu/PoolingTest*:Gpu/ActivationTest*:Gpu/EmbeddingTest*:Gpu/FinishRowsTest*:"
                "Gpu/AttentionTest.LengthsAroundOneBlockOfKeys*")
-MODELS = {"tiny qwen3": ["--family", "qwen3-bidirectional"], "tiny bert": ["--family", "bert"]}
+MODELS = {"small qwen3": ["--shape", "small-qwen3", "--family", "qwen3-bidirectional"], "tiny bert": ["--family", "bert"]}
 # (tool, kernel's name, why its reports are not ours to mend)
 EXCLUDED = ()
 ALL_OF_TOOL = {"memcheck": ["--leak-check", "no"], "racecheck": ["--racecheck-report", "all"]}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random steps for a long time on a tiny model (engine_soak.cc), while the memory of host and device is watched.
 
-  soak.py [--steps 100000] [--device cuda:0] [--binary engine_soak] [--family qwen3-bidirectional]
+  soak.py [--steps 100000] [--device cuda:0] [--binary engine_soak]
 
 Fails when a row differs from its sequence's alone, when the first steps repeated at the end give other bits, or when memory
 grew after the first 10,000 steps. Needs numpy; without it the exit code is 77.
@@ -24,6 +24,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
+MODEL = ["--shape", "small-qwen3", "--family", "qwen3-bidirectional"]
 # A leak of a few hundred bytes a step is above these after 90,000 steps. The device's is what nvidia-smi sees of the whole
 # GPU, which the driver gives out in pieces of 2 MiB.
 MOST_HOST_GROWTH = 16 << 20
@@ -58,13 +59,12 @@ def main():
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--binary")
-    parser.add_argument("--family", default="qwen3-bidirectional")
     options = parser.parse_args()
     binary = options.binary or f"{default_folder(ROOT)}/engine_soak"
     started = time.time()
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "tiny"
-        make_random_model.write_model(folder, make_random_model.parse([str(folder), "--family", options.family]))
+        make_random_model.write_model(folder, make_random_model.parse([str(folder), *MODEL]))
         said, code = watch([binary, str(folder), str(options.steps), f"device={options.device}"], options.device)
     if code != 0 or not said or not said[-1].get("done"):
         print(f"soak: FAILED with exit code {code}")
