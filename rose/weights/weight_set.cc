@@ -8,6 +8,9 @@
 namespace bouquet::rose {
 namespace {
 
+// Pages of weights that loading leaves behind, so that a large model needs little host memory.
+constexpr uint64_t kBytesBetweenReleases = uint64_t{64} << 20;
+
 std::optional<Dtype> ReadableDtype(std::string_view name) {
   if (name == "F32") {
     return Dtype::kFloat32;
@@ -95,6 +98,12 @@ Result<HostTensor> WeightSet::Take(const std::string& name, std::span<const int6
         name);
   }
   location.taken = true;
+  // What was taken before has most likely been packed. If not, its pages come back from the file.
+  bytes_since_release_ += stored.end - stored.begin;
+  if (bytes_since_release_ > kBytesBetweenReleases) {
+    ReleasePages();
+    bytes_since_release_ = 0;
+  }
   const int64_t rows = shape.size() == 1 ? 1 : shape[0];
   return HostTensor{file.Data(stored), *dtype, rows, shape.back()};
 }

@@ -45,6 +45,8 @@ class WeightSet {
 
   /// Every file, for messages.
   std::string FileNames() const;
+  /// Gives the files' pages back to the system; what is read again comes from the files again.
+  /// Taking tensors does it now and then.
   void ReleasePages() const;
 
  private:
@@ -63,6 +65,7 @@ class WeightSet {
   std::vector<SafetensorsFile> files_;
   std::map<std::string, Location, std::less<>> by_name_;
   std::string prefix_;
+  uint64_t bytes_since_release_ = 0;
 };
 
 }  // namespace bouquet::rose

@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "rose/backend/cuda/cuda_check.h"
-#include "rose/backend/cuda/kernels/activation.h"
-#include "rose/backend/cuda/kernels/norm.h"
-#include "rose/backend/cuda/kernels/pooling.h"
-#include "rose/backend/cuda/kernels/rotary.h"
-#include "rose/backend/cuda/kernels/rows.h"
 #include "rose/backend/cuda/step_memory.h"
 #include "rose/tensor/convert.h"
 
@@ -32,13 +25,6 @@ constexpr int64_t kMaxElements = int64_t{1} << 40;
 // A step that ends soon is waited for without giving up the core, since waking up takes as long: so
 // many looks of about a microsecond each.
 constexpr int kLooks = 50;
-
-const __nv_bfloat16* Data(TensorView view) { return view.as<const __nv_bfloat16>(); }
-
-void CheckSameShape(TensorView a, TensorView b) {
-  CHECK_EQ(a.rows, b.rows);
-  CHECK_EQ(a.cols, b.cols);
-}
 
 }  // namespace
 
@@ -185,6 +171,7 @@ Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
 
 Status CudaBackend::FinishWarmUp() {
   CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+  is_warm_ = true;
   const std::vector<int64_t> rows =
       PaddedTokenCounts(std::min(largest_.num_tokens, kMostMeasuredTokens));
   gemm_->Tune(rows, stream_.get());
@@ -194,14 +181,20 @@ Status CudaBackend::FinishWarmUp() {
 Status CudaBackend::CopyIn(const void* source, TensorView target) {
   CHECK_EQ(target.row_stride, target.cols);
   const size_t bytes = static_cast<size_t>(target.rows * target.cols) * DtypeBytes(target.dtype);
-  return CudaStatus(cudaMemcpy(target.data, source, bytes, cudaMemcpyHostToDevice),
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpyAsync(target.data, source, bytes, cudaMemcpyHostToDevice, stream_.get()),
+                 "a tensor could not be copied to the device"));
+  return CudaStatus(cudaStreamSynchronize(stream_.get()),
                     "a tensor could not be copied to the device");
 }
 
 Status CudaBackend::CopyOut(TensorView source, void* target) {
   CHECK_EQ(source.row_stride, source.cols);
   const size_t bytes = static_cast<size_t>(source.rows * source.cols) * DtypeBytes(source.dtype);
-  return CudaStatus(cudaMemcpy(target, source.data, bytes, cudaMemcpyDeviceToHost),
+  RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpyAsync(target, source.data, bytes, cudaMemcpyDeviceToHost, stream_.get()),
+                 "a tensor could not be copied from the device"));
+  return CudaStatus(cudaStreamSynchronize(stream_.get()),
                     "a tensor could not be copied from the device");
 }
 
@@ -239,8 +232,7 @@ void CudaBackend::Launch(const StepSizes& padded, const StepInputs& inputs,
                          const Forward& forward) {
   using Action = GraphCache<Graph>::Action;
   Action action = Action::kRunEagerly;
-  const bool may_capture =
-      options_.graphs != GraphMode::kOff && padded.num_tokens <= kMostGraphTokens;
+  const bool may_capture = is_warm_ && captures_steps() && padded.num_tokens <= kMostGraphTokens;
   if (may_capture) {
     action = graphs_.Next(padded);
   }
@@ -309,267 +301,6 @@ TensorView CudaBackend::Scratch(Tensor* scratch, int64_t rows, int64_t cols) {
     *scratch = std::move(memory).value();
   }
   return {scratch->view().data, Dtype::kBfloat16, rows, cols, cols};
-}
-
-// --- ops ---
-
-void CudaBackend::Embed(const EmbeddingDesc& desc, const StepInputs& inputs, TensorView out) {
-  CheckInStep();
-  CHECK_EQ(out.rows, inputs.num_tokens);
-  CHECK_EQ(out.cols, desc.word.cols);
-  CHECK(desc.position.empty() || desc.position.cols == out.cols);
-  CHECK(desc.token_type.empty() || desc.token_type.cols == out.cols);
-  CHECK(desc.norm_kind == NormKind::kNone || desc.norm.gain.cols == out.cols);
-  LaunchEmbed({.token_ids = inputs.token_ids,
-               .positions = inputs.positions,
-               .token_type_ids = inputs.token_type_ids,
-               .word = Data(desc.word),
-               .position = Data(desc.position),
-               .token_type = Data(desc.token_type),
-               .position_offset = desc.position_offset,
-               .out = out.as<__nv_bfloat16>(),
-               .out_stride = out.row_stride,
-               .tokens = out.rows,
-               .width = out.cols,
-               .kind = desc.norm_kind,
-               .gain = desc.norm.gain.as<const float>(),
-               .bias = desc.norm.bias.as<const float>(),
-               .epsilon = desc.norm.epsilon},
-              current_);
-}
-
-void CudaBackend::Norm(const NormDesc& desc, TensorView x, TensorView residual, TensorView sum,
-                       TensorView out) {
-  CheckInStep();
-  CHECK(desc.kind != NormKind::kNone);
-  CheckSameShape(x, out);
-  CHECK_EQ(desc.weights.gain.cols, x.cols);
-  CHECK(desc.weights.bias.empty() || desc.weights.bias.cols == x.cols);
-  if (!residual.empty()) {
-    CheckSameShape(x, residual);
-  }
-  if (!sum.empty()) {
-    CheckSameShape(x, sum);
-  }
-  LaunchNorm({.x = Data(x),
-              .x_stride = x.row_stride,
-              .residual = Data(residual),
-              .residual_stride = residual.row_stride,
-              .sum = sum.as<__nv_bfloat16>(),
-              .sum_stride = sum.row_stride,
-              .out = out.as<__nv_bfloat16>(),
-              .out_stride = out.row_stride,
-              .rows = x.rows,
-              .width = x.cols,
-              .kind = desc.kind,
-              .gain = desc.weights.gain.as<const float>(),
-              .bias = desc.weights.bias.as<const float>(),
-              .epsilon = desc.weights.epsilon},
-             current_);
-}
-
-void CudaBackend::Gemm(const GemmDesc& desc, TensorView x, TensorView out) {
-  CheckInStep();
-  const auto& weight = static_cast<const PackedMatrix&>(*desc.weight);
-  CHECK(weight.dtype() == Dtype::kBfloat16);
-  CHECK_EQ(x.cols, weight.in_features);
-  CHECK_EQ(out.cols, weight.out_features);
-  CHECK_EQ(x.rows, out.rows);
-  const bool has_residual = !desc.residual.empty();
-  if (has_residual) {
-    CheckSameShape(desc.residual, out);
-  }
-  if (desc.prologue.kind != NormKind::kNone) {
-    const TensorView normed = Scratch(&normed_, x.rows, x.cols);
-    if (normed.empty()) {
-      return;
-    }
-    Norm(desc.prologue, x, {}, {}, normed);
-    x = normed;
-  }
-  // The product goes where it stays, or, gated, to a place of twice the width.
-  const bool has_epilogue = weight.gated() || weight.activation() != Activation::kNone;
-  TensorView product = out;
-  if (weight.gated()) {
-    product = Scratch(&product_, x.rows, weight.product_width());
-    if (product.empty()) {
-      return;
-    }
-  }
-  const bool adds_residual = has_residual && !has_epilogue;
-  CHECK(!has_residual || !has_epilogue || weight.gated() || desc.residual.data != out.data);
-  CHECK(!adds_residual || desc.residual.row_stride == product.row_stride);
-  gemm_->Run({.rows = x.rows,
-              .out_features = weight.product_width(),
-              .in_features = weight.in_features,
-              .x_stride = x.row_stride,
-              .weight_stride = weight.stride(),
-              .out_stride = product.row_stride,
-              .has_bias = weight.bias<__nv_bfloat16>() != nullptr,
-              .adds_residual = adds_residual},
-             {.x = Data(x),
-              .weight = weight.weight<__nv_bfloat16>(),
-              .bias = weight.bias<__nv_bfloat16>(),
-              .residual = Data(desc.residual),
-              .out = product.as<__nv_bfloat16>()},
-             current_);
-  if (has_epilogue) {
-    LaunchActivation({.in = Data(product),
-                      .in_stride = product.row_stride,
-                      .residual = Data(desc.residual),
-                      .residual_stride = desc.residual.row_stride,
-                      .out = out.as<__nv_bfloat16>(),
-                      .out_stride = out.row_stride,
-                      .rows = out.rows,
-                      .width = out.cols,
-                      .activation = weight.activation(),
-                      .gated = weight.gated()},
-                     current_);
-  }
-}
-
-void CudaBackend::RotateHeads(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv) {
-  RotaryArgs args;
-  args.qkv = qkv.as<__nv_bfloat16>();
-  args.row_stride = qkv.row_stride;
-  args.tokens = qkv.rows;
-  args.positions = inputs.positions;
-  args.num_heads = desc.num_heads;
-  args.num_kv_heads = desc.num_kv_heads;
-  args.head_dim = desc.head_dim;
-  args.query_gain = desc.query_norm.gain.as<const float>();
-  args.key_gain = desc.key_norm.gain.as<const float>();
-  args.query_epsilon = desc.query_norm.epsilon;
-  args.key_epsilon = desc.key_norm.epsilon;
-  args.rotates = desc.rope.enabled;
-  for (int32_t i = 0; desc.rope.enabled && i < desc.head_dim / 2; ++i) {
-    const double exponent = 2.0 * i / desc.head_dim;
-    args.frequencies[i] =
-        static_cast<float>(1.0 / std::pow(static_cast<double>(desc.rope.theta), exponent));
-  }
-  LaunchRotary(args, current_);
-}
-
-void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv,
-                            TensorView out) {
-  CheckInStep();
-  const int64_t query_width = int64_t{desc.num_heads} * desc.head_dim;
-  const int64_t key_width = int64_t{desc.num_kv_heads} * desc.head_dim;
-  CHECK_EQ(qkv.rows, inputs.num_tokens);
-  CHECK_EQ(qkv.cols, query_width + 2 * key_width);
-  CHECK_EQ(out.rows, qkv.rows);
-  CHECK_EQ(out.cols, query_width);
-  CHECK_EQ(out.row_stride, out.cols);
-  if (desc.rope.enabled || !desc.query_norm.empty() || !desc.key_norm.empty()) {
-    RotateHeads(desc, inputs, qkv);
-  }
-  const AttentionShape shape{.num_heads = desc.num_heads,
-                             .num_kv_heads = desc.num_kv_heads,
-                             .head_dim = desc.head_dim,
-                             .mask = desc.mask,
-                             .window = desc.window};
-  const AttentionSizes sizes{.num_sequences = inputs.num_sequences,
-                             .num_tokens = inputs.num_tokens,
-                             .longest_sequence = inputs.longest_sequence};
-  if (!has_plan_) {
-    if (Status served = attention_->CheckServed(shape); !served.ok()) {
-      step_status_ = std::move(served);
-      return;
-    }
-    attention_->Plan(shape, sizes, inputs.sequence_offsets, out.as<__nv_bfloat16>(), out.cols,
-                     current_);
-    has_plan_ = true;
-  }
-  attention_->Run(shape, sizes,
-                  {.q = Data(qkv),
-                   .k = Data(qkv) + query_width,
-                   .v = Data(qkv) + query_width + key_width,
-                   .row_stride = qkv.row_stride,
-                   .out = out.as<__nv_bfloat16>(),
-                   .sequence_offsets = inputs.sequence_offsets,
-                   .scale = desc.scale},
-                  current_);
-}
-
-void CudaBackend::Pool(const PoolingDesc& desc, const StepInputs& inputs, TensorView hidden,
-                       TensorView out) {
-  CheckInStep();
-  const auto modes = static_cast<int64_t>(desc.modes.size());
-  CHECK_EQ(hidden.rows, inputs.num_tokens);
-  CHECK(out.dtype == Dtype::kFloat32);
-  CHECK_EQ(out.rows, inputs.num_sequences);
-  CHECK_EQ(out.cols, modes * hidden.cols);
-  PoolingArgs args;
-  args.hidden = Data(hidden);
-  args.hidden_stride = hidden.row_stride;
-  args.sequence_offsets = inputs.sequence_offsets;
-  args.pooling_starts = inputs.pooling_starts;
-  args.out = out.as<float>();
-  args.out_stride = out.row_stride;
-  args.sequences = out.rows;
-  args.width = hidden.cols;
-  args.num_modes = static_cast<int32_t>(modes);
-  CHECK_LE(modes, kMaxPoolingModes);
-  std::copy(desc.modes.begin(), desc.modes.end(), args.modes);
-  LaunchPooling(args, current_);
-}
-
-void CudaBackend::GemmRows(const GemmDesc& desc, TensorView x, TensorView out) {
-  CheckInStep();
-  const auto& weight = static_cast<const PackedMatrix&>(*desc.weight);
-  CHECK(weight.dtype() == Dtype::kFloat32 && x.dtype == Dtype::kFloat32 &&
-        out.dtype == Dtype::kFloat32);
-  CHECK(!weight.gated() && desc.prologue.kind == NormKind::kNone);
-  CHECK_EQ(x.cols, weight.in_features);
-  CHECK_EQ(out.cols, weight.out_features);
-  CHECK_EQ(x.rows, out.rows);
-  LaunchGemmRows({.x = x.as<const float>(),
-                  .x_stride = x.row_stride,
-                  .weight = weight.weight<float>(),
-                  .weight_stride = weight.stride(),
-                  .bias = weight.bias<float>(),
-                  .residual = desc.residual.as<const float>(),
-                  .residual_stride = desc.residual.row_stride,
-                  .out = out.as<float>(),
-                  .out_stride = out.row_stride,
-                  .rows = x.rows,
-                  .in_features = weight.in_features,
-                  .out_features = weight.out_features,
-                  .activation = weight.activation()},
-                 current_);
-}
-
-void CudaBackend::NormalizeRows(TensorView x) {
-  CheckInStep();
-  CHECK(x.dtype == Dtype::kFloat32);
-  LaunchNormalizeRows(x.as<float>(), x.row_stride, x.rows, x.cols, current_);
-}
-
-void CudaBackend::FinishRows(const StepInputs& inputs, TensorView x) {
-  CheckInStep();
-  CHECK(x.dtype == Dtype::kFloat32);
-  CHECK_EQ(x.rows, inputs.num_sequences);
-  const size_t offset = RowsOffset(max_sequences_);
-  if (x.cols > result_width_) {
-    const auto rows = static_cast<size_t>(largest_.num_sequences);
-    Result<DeviceMemory> memory = allocator_.Allocate(
-        offset + rows * static_cast<size_t>(x.cols) * sizeof(float), "the rows of a step");
-    if (!memory.ok()) {
-      step_status_ = memory.status();
-      return;
-    }
-    results_ = std::move(memory).value();
-  }
-  result_width_ = x.cols;
-  LaunchFinishRows({.x = x.as<const float>(),
-                    .x_stride = x.row_stride,
-                    .dimensions = inputs.dimensions,
-                    .normalize = inputs.normalize,
-                    .out = reinterpret_cast<float*>(results_.get() + offset),
-                    .statuses = reinterpret_cast<RowStatus*>(results_.get()),
-                    .rows = x.rows,
-                    .width = x.cols},
-                   current_);
 }
 
 }  // namespace bouquet::rose::cuda

@@ -89,6 +89,10 @@ class CudaBackend final : public Backend {
   /// it, for the largest; no memory fails that step, and the result is empty.
   TensorView Scratch(Tensor* scratch, int64_t rows, int64_t cols);
   void RotateHeads(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv);
+  /// Error: kUnimplemented for a layer that no kernel serves. A step that meets one fails with it,
+  /// which the first step, while loading, does for every layer.
+  Status CheckServed(const AttentionShape& shape, bool rotates) const;
+  bool CanNormalise(int64_t width);
   void CheckInStep() const;
 
   BackendOptions options_;
@@ -108,6 +112,7 @@ class CudaBackend final : public Backend {
   DeviceMemory results_;  // statuses, then rows at RowsOffset
   int64_t result_width_ = 0;
   bool has_plan_ = false;  // of attention, in this step
+  bool is_warm_ = false;   // scratch memory is there, so that a step can be captured
   Tensor normed_, product_;
   Status step_status_;
   std::array<std::unique_ptr<Ticket>, kStepsUnderWay> tickets_;

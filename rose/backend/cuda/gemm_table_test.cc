@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rose/backend/cuda/gemm_table_h200.h"
 #include "testing/test_data.h"
 
 namespace bouquet::rose::cuda {
@@ -93,6 +94,21 @@ TEST(GemmTableTest, NamesTheLineThatIsNone) {
   }
   EXPECT_EQ(table.Add("", "gemm.txt").code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(table.Add("{}", "gemm.txt").code(), StatusCode::kInvalidArgument);
+}
+
+TEST(GemmTableTest, ReadsTheTableBuiltIn) {
+  GemmTable table = H200();
+  const Status status = table.Add(kH200GemmTable, "built in");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(table.Text(), kH200GemmTable);
+  // Qwen3-0.6B's gates and ups for one token.
+  EXPECT_NE(table.Find({.rows = 16,
+                        .out_features = 6144,
+                        .in_features = 1024,
+                        .x_stride = 1024,
+                        .weight_stride = 1024,
+                        .out_stride = 6144}),
+            nullptr);
 }
 
 TEST(GemmTableTest, GoesThroughAFile) {

@@ -58,9 +58,11 @@ Status PlanLists::Allocate(const AttentionSizes& largest) {
   lists_.zeros = Take<int32_t>(fa2[0]);
   lists_.kv_chunk = Take<int32_t>(1);
   const int32_t whole_sequence = 1 << 30;
-  for (const cudaError_t error : {cudaMemset(lists_.zeros, 0, zero_bytes),
-                                  cudaMemcpy(lists_.kv_chunk, &whole_sequence,
-                                             sizeof whole_sequence, cudaMemcpyHostToDevice)}) {
+  for (const cudaError_t error :
+       {cudaMemset(lists_.zeros, 0, zero_bytes),
+        cudaMemcpy(lists_.kv_chunk, &whole_sequence, sizeof whole_sequence, cudaMemcpyHostToDevice),
+        // Streams of steps do not wait for the one used here.
+        cudaStreamSynchronize(nullptr)}) {
     if (error != cudaSuccess) {
       return Internal(fmt::format("the work lists of attention could not be prepared: {}",
                                   cudaGetErrorString(error)));

@@ -4,8 +4,8 @@
 #include "rose/backend/cuda/cuda_check.h"
 #include "rose/backend/cuda/device/block_reduce.cuh"
 
-// One block a token, so that its angles are computed once; a warp takes every fourth head, and its
-// lanes the pairs (i, i + head_dim / 2) that rotate together.
+// One block a token, so that its angles are computed once; a warp takes every fourth head. Element i
+// rotates together with i + head_dim / 2.
 
 namespace bouquet::rose::cuda {
 namespace {
@@ -13,17 +13,29 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / 32;
 
-/// kPairs · 32 ≥ head_dim / 2.
-template <int kPairs>
+struct Pair {
+  float first;
+  float second;
+};
+__device__ __forceinline__ Pair LoadPair(const __nv_bfloat16* from) {
+  const float2 both = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(from));
+  return {both.x, both.y};
+}
+__device__ __forceinline__ void StorePair(__nv_bfloat16* to, Pair values) {
+  *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(values.first, values.second);
+}
+
+/// The lanes of a warp take two neighbours of each half: kSteps · 64 ≥ head_dim / 2. Rows and heads
+/// start at even elements.
+template <int kSteps>
 __global__ void __launch_bounds__(kThreads) RotaryKernel(const __grid_constant__ RotaryArgs args) {
-  __shared__ float cosines[kMaxRotaryHeadDim / 2];
-  __shared__ float sines[kMaxRotaryHeadDim / 2];
+  __shared__ float2 rotations[kMaxRotaryHeadDim / 2];  // cosine and sine
   const int64_t token = blockIdx.x;
   const int half = args.head_dim / 2;
   if (args.rotates) {
     const auto position = static_cast<float>(args.positions[token]);
     for (int i = static_cast<int>(threadIdx.x); i < half; i += kThreads) {
-      sincosf(position * args.frequencies[i], &sines[i], &cosines[i]);
+      sincosf(position * args.frequencies[i], &rotations[i].y, &rotations[i].x);
     }
     __syncthreads();
   }
@@ -33,15 +45,18 @@ __global__ void __launch_bounds__(kThreads) RotaryKernel(const __grid_constant__
     __nv_bfloat16* row = args.qkv + token * args.row_stride + int64_t{head} * args.head_dim;
     const bool is_query = head < args.num_heads;
     const float* gain = is_query ? args.query_gain : args.key_gain;
-    float low[kPairs];
-    float high[kPairs];
+    Pair low[kSteps];
+    Pair high[kSteps];
     float squares = 0;
 #pragma unroll
-    for (int p = 0; p < kPairs; ++p) {
-      const int i = lane + 32 * p;
-      low[p] = i < half ? __bfloat162float(row[i]) : 0.0F;
-      high[p] = i < half ? __bfloat162float(row[i + half]) : 0.0F;
-      squares += low[p] * low[p] + high[p] * high[p];
+    for (int step = 0; step < kSteps; ++step) {
+      const int i = 2 * (lane + 32 * step);
+      if (i < half) {
+        low[step] = LoadPair(row + i);
+        high[step] = LoadPair(row + half + i);
+        squares += low[step].first * low[step].first + low[step].second * low[step].second +
+                   high[step].first * high[step].first + high[step].second * high[step].second;
+      }
     }
     float scale = 1;
     if (gain != nullptr) {
@@ -49,21 +64,24 @@ __global__ void __launch_bounds__(kThreads) RotaryKernel(const __grid_constant__
       scale = 1.0F / sqrtf(WarpSum(squares) / static_cast<float>(args.head_dim) + epsilon);
     }
 #pragma unroll
-    for (int p = 0; p < kPairs; ++p) {
-      const int i = lane + 32 * p;
+    for (int step = 0; step < kSteps; ++step) {
+      const int i = 2 * (lane + 32 * step);
       if (i < half) {
+        Pair a = low[step];
+        Pair b = high[step];
         if (gain != nullptr) {
-          low[p] *= scale * gain[i];
-          high[p] *= scale * gain[i + half];
+          a = {a.first * (scale * gain[i]), a.second * (scale * gain[i + 1])};
+          b = {b.first * (scale * gain[half + i]), b.second * (scale * gain[half + i + 1])};
         }
-        float first = low[p];
-        float second = high[p];
         if (args.rotates) {
-          first = low[p] * cosines[i] - high[p] * sines[i];
-          second = high[p] * cosines[i] + low[p] * sines[i];
+          const float2 r = rotations[i];
+          const float2 s = rotations[i + 1];
+          const Pair from = a;
+          a = {from.first * r.x - b.first * r.y, from.second * s.x - b.second * s.y};
+          b = {b.first * r.x + from.first * r.y, b.second * s.x + from.second * s.y};
         }
-        row[i] = __float2bfloat16_rn(first);
-        row[i + half] = __float2bfloat16_rn(second);
+        StorePair(row + i, a);
+        StorePair(row + half + i, b);
       }
     }
   }
@@ -73,14 +91,13 @@ __global__ void __launch_bounds__(kThreads) RotaryKernel(const __grid_constant__
 
 void LaunchRotary(const RotaryArgs& args, cudaStream_t stream) {
   CHECK_LE(args.head_dim, kMaxRotaryHeadDim);
-  CHECK_EQ(args.head_dim % 2, 0);
+  CHECK_EQ(args.head_dim % 4, 0);  // pairs within a half
+  CHECK_EQ(args.row_stride % 2, 0);
   const auto blocks = static_cast<unsigned>(args.tokens);
-  if (args.head_dim <= 64) {
+  if (args.head_dim <= 128) {
     RotaryKernel<1><<<blocks, kThreads, 0, stream>>>(args);
-  } else if (args.head_dim <= 128) {
-    RotaryKernel<2><<<blocks, kThreads, 0, stream>>>(args);
   } else {
-    RotaryKernel<kMaxRotaryHeadDim / 64><<<blocks, kThreads, 0, stream>>>(args);
+    RotaryKernel<kMaxRotaryHeadDim / 128><<<blocks, kThreads, 0, stream>>>(args);
   }
   CUDA_CHECK(cudaGetLastError());
 }

@@ -18,7 +18,7 @@ struct RotaryArgs {
   const int32_t* positions = nullptr;  // [tokens]
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
-  int32_t head_dim = 0;               // even where rotated, ≤ kMaxRotaryHeadDim
+  int32_t head_dim = 0;               // a multiple of 4, ≤ kMaxRotaryHeadDim
   const float* query_gain = nullptr;  // [head_dim] or null: no norm
   const float* key_gain = nullptr;
   float query_epsilon = 0;
