@@ -139,7 +139,7 @@ ExitCode RunEmbed(const EmbedFlags& flags) {
   const Result<std::unique_ptr<LocalModel>> model =
       LocalModel::Load(*folder, local, metrics, clock);
   if (!model.ok()) {
-    return Fail(ExitCode::kModel, model.status());
+    return Fail(ExitOfLoading(model.status()), model.status());
   }
   const auto encoder = (*model)->MakeEncoder({}, std::move(source).value());
   if (!encoder.ok()) {

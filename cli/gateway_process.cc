@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/engine_flags.h"
 #include "cli/signals.h"
 #include "cli/text_source.h"
 #include "ivy/gateway.h"
@@ -89,8 +90,7 @@ void GatewayProcess::LoadModel(const std::stop_token& stop) {
   const SystemClock clock;
   const TimePoint start = clock.Now();
   const auto fail = [](const Status& status) {
-    Fail(ExitCode::kModel, status);
-    std::_Exit(static_cast<int>(ExitCode::kModel));
+    std::_Exit(static_cast<int>(Fail(ExitOfLoading(status), status)));
   };
   std::unique_lock lock(mutex_);
   const model::ModelFolder folder = folder_;

@@ -66,10 +66,10 @@ class EngineBackend final : public EncodeBackend {
 };
 
 Status CheckReload(const ServeFlags& running, const ServeFlags& next) {
+  RETURN_IF_ERROR(running.engine.CheckReload(next.engine));
   const ivy::Config& config = running.gateway.config;
   return ivy::NeedsNoRestart(
-      {{"the engine's flags", running.engine == next.engine},
-       {"--max-queue-ms", config.max_queue_ms == next.gateway.config.max_queue_ms}});
+      {{"--max-queue-ms", config.max_queue_ms == next.gateway.config.max_queue_ms}});
 }
 
 /// `flags` are parsed into once more on SIGHUP.

@@ -84,7 +84,7 @@ ExitCode RunTulip(const TulipFlags& flags) {
   auto started = StartCore(*folder, flags.engine, flags.max_input_tokens,
                            std::chrono::milliseconds(flags.max_queue_ms), metrics, clock);
   if (!started.ok()) {
-    return Fail(ExitCode::kModel, started.status());
+    return Fail(ExitOfLoading(started.status()), started.status());
   }
   core = std::move(started).value();
   (*server)->SetReady(*core);

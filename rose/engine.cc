@@ -92,6 +92,9 @@ class Engine::Impl {
   LazyTensor Step(const Batch& batch);
   const EngineInfo& info() const { return info_; }
   GraphCounts graph_counts() const { return backend_->graph_counts(); }
+  int32_t PaddedTokens(int32_t num_tokens, int32_t num_sequences) const {
+    return backend_->LargestStep(num_tokens, num_sequences).num_tokens;
+  }
 
  private:
   Status LoadParts(const model::ModelFolder& folder);
@@ -212,5 +215,9 @@ LazyTensor Engine::Step(const Batch& batch) { return impl_->Step(batch); }
 const EngineInfo& Engine::info() const { return impl_->info(); }
 
 GraphCounts Engine::graph_counts() const { return impl_->graph_counts(); }
+
+int32_t Engine::PaddedTokens(int32_t num_tokens, int32_t num_sequences) const {
+  return impl_->PaddedTokens(num_tokens, num_sequences);
+}
 
 }  // namespace bouquet::rose

@@ -58,6 +58,9 @@ class Engine {
 
   /// Of a device that captures steps, else zeros. Thread: any.
   GraphCounts graph_counts() const;
+  /// Tokens that a step of these sizes computes: more than `num_tokens` on a device that pads steps
+  /// to the sizes of rose/step_grid.h. Thread: any.
+  int32_t PaddedTokens(int32_t num_tokens, int32_t num_sequences) const;
 
  private:
   class Impl;

@@ -38,6 +38,8 @@ struct FakeStepEngineOptions {
   StatusCode poison_error = StatusCode::kInternal;
   std::optional<int32_t> not_finite_id;         // a sequence that holds it gets a NaN
   std::optional<int32_t> largest_step_allowed;  // in sequences; larger steps fail ("out of memory")
+  int32_t padded_to = 1;                        // tokens of a step are a multiple of
+  std::vector<tulip::GraphUse> graph_use;       // after each step; the last holds on
 };
 
 /// An engine of rose::Engine's contract that computes FakeRow on a thread of its own. Checks what
@@ -88,6 +90,16 @@ class FakeStepEngine final : public tulip::StepEngine {
   }
 
   const rose::EngineInfo& info() const override { return info_; }
+
+  tulip::GraphUse graph_use() const override {
+    const auto steps = static_cast<size_t>(num_steps());
+    return steps == 0 || options_.graph_use.empty()
+               ? tulip::GraphUse()
+               : options_.graph_use[std::min(steps, options_.graph_use.size()) - 1];
+  }
+  int32_t PaddedTokens(int32_t num_tokens, int32_t /*num_sequences*/) const override {
+    return (num_tokens + options_.padded_to - 1) / options_.padded_to * options_.padded_to;
+  }
 
   /// Steps that start from now on do not end before Release.
   void Hold() {

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """clang-tidy over our own .cc files, in parallel; a file is not looked at again until something it sees has changed.
 
-  lint.py --build build/release [--jobs N] [FILE...]
+  lint.py --build build/release [--also build/cuda] [--jobs N] [FILE...]
+
+Files that only the folders of --also build are checked with their commands there; where such a folder does not exist, as
+without nvcc, its files are left out, and that is said. Sources in CUDA (.cu) are not checked: clang 14 does not know the toolkit.
 
 A file's key is the hash of .clang-tidy, the clang-tidy version, its compile command, and the contents of every file of
 the project that it includes, which the compiler wrote down when it built the file. Files that passed leave their key in
@@ -48,6 +51,8 @@ def own_commands(build: Path) -> list:
         source = Path(entry["file"])
         if source in seen or not source.is_relative_to(ROOT) or source.is_relative_to(ROOT / "build"):
             continue
+        if source.suffix != ".cc" or not source.exists():
+            continue
         seen.add(source)
         arguments = shlex.split(entry["command"])
         if os.path.basename(arguments[0]) == "ccache":
@@ -55,6 +60,21 @@ def own_commands(build: Path) -> list:
         target = arguments[arguments.index("-o") + 1]
         commands.append((source, target, [a for a in arguments if a not in DROPPED_FLAGS]))
     return commands
+
+
+def own_files(folders: list):
+    """(source, compiler arguments, files of the project that it sees) by the first folder that builds it."""
+    seen = set()
+    for folder in folders:
+        build = folder.resolve()
+        if not (build / "compile_commands.json").exists():
+            print(f"lint: {folder} is not there: files that only it builds are left out", flush=True)
+            continue
+        includes = project_includes(build)
+        for source, target, command in own_commands(build):
+            if source not in seen:
+                seen.add(source)
+                yield source, command, includes.get(target)
 
 
 def is_proof(source: Path) -> bool:
@@ -83,22 +103,20 @@ def check(source: Path, arguments: list) -> tuple:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--also", type=Path, action="append", default=[])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--product", action="store_true", help="leave out tests, fuzzers and benchmarks: half the time")
     parser.add_argument("files", nargs="*", type=Path)
     arguments = parser.parse_args()
-    build = arguments.build.resolve()
     wanted = {f.resolve() for f in arguments.files}
     version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout
     settings = version + (ROOT / ".clang-tidy").read_bytes()
-    includes = project_includes(build)
     CACHE.mkdir(parents=True, exist_ok=True)
 
     work, fresh = [], 0
-    for source, target, command in own_commands(build):
+    for source, command, files in own_files([arguments.build, *arguments.also]):
         if (wanted and source not in wanted) or (arguments.product and is_proof(source)):
             continue
-        files = includes.get(target)
         stamp = CACHE / key_of(command, [source, *files], settings) if files else None
         if stamp is not None and stamp.exists():
             fresh += 1

@@ -56,6 +56,20 @@ print_summary() {
 
 has_failures() { [[ " ${ITEM_RESULTS[*]} " == *" FAILED "* ]]; }
 
+# As cmake/cuda.cmake looks for it.
+has_nvcc() { PATH=${CUDA_HOME:+$CUDA_HOME/bin:}/usr/local/cuda/bin:$PATH command -v nvcc >/dev/null; }
+
+# Compiles what runs on a GPU; running it is `./dev gpu-test`. FA3's files take minutes each, so only --full has them.
+cuda_build() {
+  if ! has_nvcc; then
+    say "SKIPPED: no nvcc in CUDA_HOME, /usr/local/cuda or PATH, so the CUDA backend was neither compiled nor linted"
+    return
+  fi
+  FA3=$1 build cuda bouquet rose_backend_test rose_cuda_attention_test engine_timing
+  FA3=$1 build cuda header_checks
+  [ "$1" = ON ] || say "build/cuda is without FA3 now: ./dev build cuda or ./dev bundle before gpu-test and gpu-bench"
+}
+
 run_all_tests() {
   local full=no
   case ${1:-} in
@@ -76,6 +90,8 @@ run_all_tests() {
   fi
   item "headers compile alone" build release header_checks || true
   ctest_item "release tests" release
+  # Before the lint, which takes the CUDA backend's commands from it.
+  item "CUDA build$(has_nvcc || echo ', SKIPPED: no nvcc')" cuda_build "$([ "$full" = yes ] && echo ON || echo OFF)" || true
   item "format" fmt --check || true
   if [ "$full" = yes ]; then
     item "lint" lint || true

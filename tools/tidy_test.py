@@ -56,6 +56,23 @@ class CMakeTest(unittest.TestCase):
                          ["base/deep/b.cc:1: cmake: is listed in no CMakeLists.txt"])
 
 
+class CudaTest(unittest.TestCase):
+    def test_rules_hold_for_cuda_sources_too(self):
+        tree = {"rose/CMakeLists.txt": "bouquet_library(rose SOURCES a.cu)\n", "rose/a.h": "#pragma once\n",
+                "rose/a.cu": '#include "rose/a.h"\nvoid F() { rand(); }\n',
+                "rose/b.cu": '#include "text/c.cuh"\n', "text/c.cuh": "int x;\n"}
+        self.assertEqual(found(tidy.check_cmake, tree), ["rose/b.cu:1: cmake: is listed in no CMakeLists.txt"])
+        self.assertEqual(found(tidy.check_layers, tree), ["rose/b.cu:1: layers: rose must not include text/c.cuh"])
+        self.assertEqual(found(tidy.check_headers, tree), ["text/c.cuh:1: headers: has no `#pragma once`"])
+        self.assertEqual(len(found(tidy.check_calls, tree)), 1)
+
+    def test_length_of_a_kernel_is_counted(self):
+        body = "".join(f"  x[{i}] = {i};\n" for i in range(80))
+        kernel = ("__global__ void __launch_bounds__(256)\n    Kernel(float* x, int n) {\n" + body + "}\n"
+                  "void Launch(float* x, cudaStream_t stream) {\n  Kernel<<<1, 256, 0, stream>>>(x, 1);\n}\n")
+        self.assertEqual(len(found(tidy.check_lengths, {"rose/a.cu": kernel})), 1)
+
+
 class HeadersTest(unittest.TestCase):
     def test_source_includes_its_header_first(self):
         guarded = "#pragma once\n"

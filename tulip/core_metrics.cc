@@ -15,6 +15,9 @@ std::vector<double> PowersOfTwo(double largest) {
 
 std::vector<double> Tenths() { return {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}; }
 
+constexpr const char* kStepsName = "bouquet_steps_total";
+constexpr const char* kStepsHelp =
+    "Steps by how they were launched: replay and capture of a whole graph, or eagerly, op by op";
 constexpr const char* kRejectedName = "bouquet_rejected_chunks_total";
 constexpr const char* kRejectedHelp = "Chunks that the queue did not admit";
 constexpr const char* kAnsweredName = "bouquet_answered_sequences_total";
@@ -45,6 +48,16 @@ CoreMetrics::CoreMetrics(Metrics& m, const std::string& model)
                                    Metrics::DurationBuckets(), {{"model", model}})),
       failed_steps(m.AddCounter("bouquet_failed_steps_total", "Steps that failed as a whole",
                                 {{"model", model}})),
+      replayed_steps(m.AddCounter(kStepsName, kStepsHelp, {{"model", model}, {"how", "replay"}})),
+      captured_steps(m.AddCounter(kStepsName, kStepsHelp, {{"model", model}, {"how", "capture"}})),
+      eager_steps(m.AddCounter(kStepsName, kStepsHelp, {{"model", model}, {"how", "eager"}})),
+      evicted_graphs(m.AddCounter("bouquet_evicted_graphs_total",
+                                  "Captured graphs that were given up for others",
+                                  {{"model", model}})),
+      padding_tokens(m.AddCounter(
+          "bouquet_padding_tokens_total",
+          "Tokens that steps computed over those that bouquet_step_tokens counts, for padding",
+          {{"model", model}})),
       rejected_full(
           m.AddCounter(kRejectedName, kRejectedHelp, {{"model", model}, {"reason", "full"}})),
       rejected_invalid(

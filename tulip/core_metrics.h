@@ -21,6 +21,12 @@ struct CoreMetrics {
   Histogram& queue_seconds;  // per sequence
   Counter& failed_steps;
 
+  Counter& replayed_steps;
+  Counter& captured_steps;
+  Counter& eager_steps;  // every step of a device that captures none
+  Counter& evicted_graphs;
+  Counter& padding_tokens;
+
   Counter& rejected_full;      // chunks
   Counter& rejected_invalid;   // chunks
   Counter& rejected_expired;   // chunks

@@ -414,6 +414,8 @@ TEST_F(CoreTest, ShowsEverySeriesBeforeTraffic) {
         "bouquet_step_tokens_count{model=\"fake\"}", "bouquet_step_sequences_count{model=\"fake\"}",
         "bouquet_step_fill_ratio_count{model=\"fake\"}",
         "bouquet_queue_seconds_count{model=\"fake\"}", "bouquet_step_seconds_count{model=\"fake\"}",
+        "bouquet_steps_total{how=\"replay\",model=\"fake\"}",
+        "bouquet_padding_tokens_total{model=\"fake\"}",
         "bouquet_rejected_chunks_total{model=\"fake\",reason=\"full\"}",
         "bouquet_answered_sequences_total{model=\"fake\",outcome=\"ok\"}",
         "bouquet_cancelled_sequences_total{model=\"fake\",stage=\"queue\"}"}) {
@@ -432,6 +434,30 @@ TEST_F(CoreTest, CountsEachSequenceAndStepOnce) {
   EXPECT_EQ(Value("bouquet_queue_seconds_count{model=\"fake\"}"), 3);
   EXPECT_EQ(Value("bouquet_step_seconds_count{model=\"fake\"}"), 1);
   EXPECT_EQ(Value("bouquet_step_tokens_sum{model=\"fake\"}"), 4);
+}
+
+TEST_F(CoreTest, CountsStepsByHowTheyWereLaunchedAndWhatTheirPaddingCost) {
+  // The warm-up step was captured; then a replay, a capture for which another graph had to go, two
+  // eager steps and a replay.
+  Start({.padded_to = 64,
+         .graph_use = {{.captures = 1},
+                       {.replays = 1, .captures = 1},
+                       {.replays = 1, .captures = 2, .evictions = 1},
+                       {.replays = 1, .captures = 2, .evictions = 1},
+                       {.replays = 1, .captures = 2, .evictions = 1},
+                       {.replays = 2, .captures = 2, .evictions = 1}}});
+  ASSERT_EQ(warm_up_steps_, 1);
+  for (int32_t step = 0; step < 5; ++step) {
+    auto reply = NewReply();
+    ASSERT_TRUE(core_->Submit(MakeChunk({{1, 2}, {3}}), reply).ok());
+    reply->Wait();
+  }
+  core_->Stop(milliseconds(1000));
+  EXPECT_EQ(Value("bouquet_steps_total{how=\"replay\",model=\"fake\"}"), 2);
+  EXPECT_EQ(Value("bouquet_steps_total{how=\"capture\",model=\"fake\"}"), 1);
+  EXPECT_EQ(Value("bouquet_steps_total{how=\"eager\",model=\"fake\"}"), 2);
+  EXPECT_EQ(Value("bouquet_evicted_graphs_total{model=\"fake\"}"), 1);
+  EXPECT_EQ(Value("bouquet_padding_tokens_total{model=\"fake\"}"), 5 * (64 - 3));
 }
 
 constexpr int32_t kPoisonId = 700;

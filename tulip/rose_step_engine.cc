@@ -12,6 +12,13 @@ class RoseStepEngine final : public StepEngine {
   explicit RoseStepEngine(std::unique_ptr<rose::Engine> engine) : engine_(std::move(engine)) {}
   rose::LazyTensor Step(const rose::Batch& batch) override { return engine_->Step(batch); }
   const rose::EngineInfo& info() const override { return engine_->info(); }
+  GraphUse graph_use() const override {
+    const rose::GraphCounts counts = engine_->graph_counts();
+    return {counts.replays, counts.captures, counts.evictions};
+  }
+  int32_t PaddedTokens(int32_t num_tokens, int32_t num_sequences) const override {
+    return engine_->PaddedTokens(num_tokens, num_sequences);
+  }
 
  private:
   std::unique_ptr<rose::Engine> engine_;

@@ -38,7 +38,8 @@ ServingLoop::ServingLoop(StepEngine& engine, Admission& admission, InFlight& in_
       clock_(clock),
       step_tokens_(options.step_tokens),
       scheduler_(options),
-      cost_(cost) {}
+      cost_(cost),
+      graph_use_(engine.graph_use()) {}
 
 void ServingLoop::Run() {
   for (;;) {
@@ -133,6 +134,28 @@ void ServingLoop::Launch() {
   metrics_.step_tokens.Observe(num_tokens);
   metrics_.step_sequences.Observe(num_sequences);
   metrics_.step_fill_ratio.Observe(static_cast<double>(num_tokens) / step_tokens_);
+  const int32_t padded =
+      engine_.PaddedTokens(num_tokens, static_cast<int32_t>(batch_.sequences.size()));
+  if (padded > num_tokens) {
+    metrics_.padding_tokens.Increment(padded - num_tokens);
+  }
+  CountLaunch();
+}
+
+// What became of the step shows in the engine's own counts.
+void ServingLoop::CountLaunch() {
+  const GraphUse use = engine_.graph_use();
+  if (use.replays > graph_use_.replays) {
+    metrics_.replayed_steps.Increment();
+  } else if (use.captures > graph_use_.captures) {
+    metrics_.captured_steps.Increment();
+  } else {
+    metrics_.eager_steps.Increment();
+  }
+  if (use.evictions > graph_use_.evictions) {
+    metrics_.evicted_graphs.Increment(static_cast<double>(use.evictions - graph_use_.evictions));
+  }
+  graph_use_ = use;
 }
 
 void ServingLoop::AnswerDropped() {

@@ -40,6 +40,7 @@ class ServingLoop {
   bool LearnFromSteps();
   bool FormBatch();
   void Launch();
+  void CountLaunch();
   void AnswerDropped();
   void AbandonWaiting();
 
@@ -53,6 +54,8 @@ class ServingLoop {
   Scheduler scheduler_;
   StepRetry retry_;
   StepCost cost_;
+
+  GraphUse graph_use_;  // before the step that is launched next
 
   // Kept from step to step for their memory.
   ScheduledBatch batch_;

@@ -53,7 +53,7 @@ enum class NormKind : uint8_t { kNone, kLayerNorm, kRmsNorm };
 /// add nothing.
 struct EmbeddingDesc {
   TensorView word;        // [vocabulary_rows, hidden_size]
-  TensorView position;    // [max_positions, hidden_size] or empty
+  TensorView position;    // [position rows, hidden_size] or empty
   TensorView token_type;  // [token_types, hidden_size] or empty
   int32_t position_offset = 0;
   NormKind norm_kind = NormKind::kNone;

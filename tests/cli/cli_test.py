@@ -69,6 +69,38 @@ class Usage(unittest.TestCase):
                 self.assertIn(folder, failed.stderr.decode())
 
 
+class Device(unittest.TestCase):
+    # A device that no machine has, so that each build and machine has something to say.
+    NONE = "cuda:999"
+
+    def test_a_device_that_is_not_there_exits_with_2_and_says_what_would_work(self):
+        require_model(self)
+        for command in (("embed", MODEL), ("serve", MODEL, "--port", "0"), ("tulip", MODEL, "--listen", "127.0.0.1:0")):
+            failed = run(*command, "--device", self.NONE, "--log-level", "off", stdin=b"text\n")
+            self.assertEqual(failed.returncode, 2, (command, failed.stderr))
+            lines = failed.stderr.decode().splitlines()
+            self.assertEqual(len(lines), 1, lines)
+            self.assertRegex(lines[0], "^bouquet: error: .*(--device cpu|from cuda:0)")
+            if "built without CUDA" in lines[0]:
+                self.assertIn("./dev build cuda", lines[0])
+
+    def test_auto_uses_the_cpu_where_there_is_no_device(self):
+        require_model(self)
+        done = run("embed", MODEL, "--device", "auto", stdin=b"text\n", env={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_wrong_values_exit_with_2_and_say_what_is_right(self):
+        for flag, values, right in (("--device", ("gpu", "cuda:", "cuda:-1", "cuda:1x", "CUDA", "0"), "cuda:N"),
+                                    ("--graphs", ("eager", "LAZY"), "lazy,startup,off"),
+                                    ("--attention", ("fa4", "flash"), "auto,own,fa2,fa3"),
+                                    ("--memory-fraction", ("0", "-0.5", "1.01", "90%", "nan"), "over 0 and at most 1")):
+            for value in values:
+                failed = run("embed", MODEL, f"{flag}={value}")
+                self.assertEqual(failed.returncode, 2, (flag, value, failed.stderr))
+                self.assertIn(flag, failed.stderr.decode())
+                self.assertIn(right, failed.stderr.decode())
+
+
 class Info(unittest.TestCase):
     def test_tells_what_a_folder_is(self):
         require_model(self)

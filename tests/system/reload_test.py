@@ -172,9 +172,12 @@ class OneProcessTest(unittest.TestCase):
             with ServerProcess([BINARY, "serve", str(folder.path), "--config", str(config), "--port", "{port}", "--threads",
                                 "1", "--log-level", "off"]) as server:
                 failed, done = ('bouquet_reloads_total{outcome="%s"}' % outcome for outcome in ("failed", "ok"))
-                config.write_text("[serve]\nmax-queue-ms = 6000\n")
-                server.send_signal(signal.SIGHUP)
-                self.assertTrue(wait_for(lambda: metric(server.port, failed) == 1))
+                engine_flags = ('device = "cpu"', 'graphs = "off"', 'attention = "own"', "memory-fraction = 0.5")
+                changes = ["max-queue-ms = 6000", *(f"max-queue-ms = 5000\n{line}" for line in engine_flags)]
+                for refusals, lines in enumerate(changes, 1):
+                    config.write_text(f"[serve]\n{lines}\n")
+                    server.send_signal(signal.SIGHUP)
+                    self.assertTrue(wait_for(lambda: metric(server.port, failed) == refusals), lines)
                 config.write_text("[serve]\nmax-queue-ms = 5000\nmax-inputs-per-request = 1\n")
                 server.send_signal(signal.SIGHUP)
                 self.assertTrue(wait_for(lambda: metric(server.port, done) == 1))

@@ -34,7 +34,7 @@ struct EmbedArgs {
   const int32_t* positions = nullptr;       // [num_tokens]
   const int32_t* token_type_ids = nullptr;  // [num_tokens] or null: all 0
   const void* word = nullptr;               // [vocabulary_rows, width]
-  const void* position = nullptr;           // [max_positions, width] or null
+  const void* position = nullptr;           // [position rows, width] or null
   const void* token_type = nullptr;         // [token_types, width] or null
   int64_t word_stride = 0;
   int64_t position_stride = 0;

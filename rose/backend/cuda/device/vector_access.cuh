@@ -38,8 +38,7 @@ __device__ __forceinline__ void Store(__nv_bfloat16* to, const Values<kVec>& val
     uint32_t words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const __nv_bfloat162 pair =
-          __floats2bfloat162_rn(values.at[2 * i], values.at[2 * i + 1]);
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(values.at[2 * i], values.at[2 * i + 1]);
       words[i] = *reinterpret_cast<const uint32_t*>(&pair);
     }
     *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);

@@ -37,8 +37,7 @@ __global__ void __launch_bounds__(kThreads) ActivationKernel(ActivationArgs args
       }
     }
     if (args.residual != nullptr) {
-      const Values<kVec> residual =
-          Load<kVec>(args.residual + row * args.residual_stride + column);
+      const Values<kVec> residual = Load<kVec>(args.residual + row * args.residual_stride + column);
 #pragma unroll
       for (int k = 0; k < kVec; ++k) {
         out.at[k] += residual.at[k];

@@ -22,9 +22,9 @@ __device__ void FromFloat(float value, __half* to) { *to = __float2half_rn(value
 __device__ void FromFloat(float value, __nv_bfloat16* to) { *to = __float2bfloat16_rn(value); }
 
 template <class From, class To>
-__global__ void __launch_bounds__(kThreads) ConvertKernel(const From* source, To* target,
-                                                          int64_t target_stride, int64_t cols,
-                                                          int64_t count) {
+__global__ void __launch_bounds__(kThreads)
+    ConvertKernel(const From* source, To* target, int64_t target_stride, int64_t cols,
+                  int64_t count) {
   const int64_t step = int64_t{gridDim.x} * kThreads;
   for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += step) {
     FromFloat(ToFloat(source[i]), target + i / cols * target_stride + i % cols);

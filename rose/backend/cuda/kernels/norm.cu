@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kThreads = 128;
 
-/// A row in the registers of a block: thread t holds the kVec values from (t + i · kThreads) · kVec.
+/// A row in the registers of a block: thread t holds the kVec values from (t + i · kThreads) ·
+/// kVec.
 template <int kVec, int kItems>
 struct Row {
   Values<kVec> items[kItems];
@@ -152,9 +153,9 @@ void WithRowShape(bool vectorised, int64_t width, Function function) {
 }  // namespace
 
 void LaunchNorm(const NormArgs& args, cudaStream_t stream) {
-  const bool vectorised = IsVectorised({args.width, args.x_stride, args.residual_stride,
-                                        args.sum_stride, args.out_stride},
-                                       {args.x, args.residual, args.sum, args.out});
+  const bool vectorised = IsVectorised(
+      {args.width, args.x_stride, args.residual_stride, args.sum_stride, args.out_stride},
+      {args.x, args.residual, args.sum, args.out});
   WithRowShape(vectorised, args.width, [&]<int kVec, int kItems>() {
     NormKernel<kVec, kItems><<<static_cast<unsigned>(args.rows), kThreads, 0, stream>>>(args);
   });

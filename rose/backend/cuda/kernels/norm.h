@@ -38,7 +38,7 @@ struct EmbedArgs {
   const int32_t* positions = nullptr;         // [tokens]
   const int32_t* token_type_ids = nullptr;    // [tokens], or null: all 0
   const __nv_bfloat16* word = nullptr;        // [vocabulary_rows, width], dense
-  const __nv_bfloat16* position = nullptr;    // [max_positions, width] or null
+  const __nv_bfloat16* position = nullptr;    // [position rows, width] or null
   const __nv_bfloat16* token_type = nullptr;  // [token_types, width] or null
   int32_t position_offset = 0;
   __nv_bfloat16* out = nullptr;  // [tokens, width]

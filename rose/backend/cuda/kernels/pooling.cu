@@ -14,16 +14,14 @@ namespace {
 constexpr int kWarps = 32;
 
 /// The larger; a NaN on either side survives, since it marks the row as not finite.
-__device__ __forceinline__ float Larger(float a, float b) {
-  return a > b || a != a ? a : b;
-}
+__device__ __forceinline__ float Larger(float a, float b) { return a > b || a != a ? a : b; }
 
 template <int kVec>
 __device__ void Combine(PoolingMode mode, Values<kVec>* total, const Values<kVec>& more) {
 #pragma unroll
   for (int k = 0; k < kVec; ++k) {
-    total->at[k] = mode == PoolingMode::kMax ? Larger(total->at[k], more.at[k])
-                                             : total->at[k] + more.at[k];
+    total->at[k] =
+        mode == PoolingMode::kMax ? Larger(total->at[k], more.at[k]) : total->at[k] + more.at[k];
   }
 }
 

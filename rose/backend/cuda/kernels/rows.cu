@@ -54,8 +54,8 @@ __device__ double SumOfSquares(const float* x, int64_t count, double* shared) {
   return BlockSum<kThreads>(sum, shared);
 }
 
-__global__ void __launch_bounds__(kThreads) NormalizeRowsKernel(float* x, int64_t stride,
-                                                                int64_t width) {
+__global__ void __launch_bounds__(kThreads)
+    NormalizeRowsKernel(float* x, int64_t stride, int64_t width) {
   __shared__ double shared[kThreads / 32];
   float* row = x + blockIdx.x * stride;
   const double scale = 1.0 / fmax(sqrt(SumOfSquares(row, width, shared)), kSmallestLength);
@@ -72,8 +72,7 @@ __global__ void __launch_bounds__(kThreads) FinishRowsKernel(FinishRowsArgs args
   const int64_t dimensions = args.dimensions[row];
   const double squares = SumOfSquares(x, dimensions, shared);
   const bool finite = isfinite(squares);
-  const double scale =
-      args.normalize[row] != 0 ? 1.0 / fmax(sqrt(squares), kSmallestLength) : 1.0;
+  const double scale = args.normalize[row] != 0 ? 1.0 / fmax(sqrt(squares), kSmallestLength) : 1.0;
   for (int64_t i = threadIdx.x; i < args.width; i += kThreads) {
     out[i] = finite && i < dimensions ? static_cast<float>(x[i] * scale) : 0.0F;
   }
