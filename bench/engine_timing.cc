@@ -1,17 +1,20 @@
 // Runs engine steps for programs in Python, which compare and time them: bench/run.py alternates
-// between this process and a peer's, so that both see the same state of the machine;
-// tests/gpu/parity.py compares rows with the reference's.
+// between this process and a peer's, so that both see the same state of the machine; bench/gpu.py
+// measures a GPU; tests/gpu/parity.py compares rows with the reference's.
 //
-//   engine_timing MODEL [NAME=VALUE ...]
+//   engine_timing MODEL [NAME=VALUE ...] [requests=PATH]
 //
-// NAME=VALUE: threads, dtype, device, graphs, attention, max_step_tokens. Once the model is loaded,
-// a line tells {"load_seconds": S, "width": W, "device": D}. Then standard input, one JSON object a
-// line:
-//   {"repeat": R, "batches": [[[ids], ...], ...], "under_way": U, "rows": PATH}
-// All batches are run R times, each batch as one step, U steps under way at once (1). Answer, one
-// JSON object a line: {"us": [R times of all batches], "row": [first row of the first batch]}. With
-// "rows", the rows of the last repetition are written there, float32, in the order of the batches.
-#include <charconv>
+// NAME=VALUE: see engine_arguments.h. Once the model is loaded, a line tells {"load_seconds": S,
+// "width": W, "weight_bytes": B, "steps_under_way": U, "dtype": T, "device": D, "numerics": N}.
+// Then standard input, or the file PATH, one JSON object a line:
+//   {"repeat": R, "batches": [[[ids], ...], ...], "rounds": N, "under_way": U, "rows": PATH,
+//    "profile": true}
+// All batches are run R times, each batch as one step, U steps under way at once (1), going N times
+// through the batches without a pause (1). Answer, one JSON object a line:
+//   {"us": [R times], "host_us": [R times in Step alone, of all steps], "row": [first row of the
+//    first batch], "replays": C, "captures": C, "eager": C}
+// With "rows", the rows of the last repetition are written there, float32, in the order of the
+// batches. With "profile", only the last repetition is shown to a profiler, see device_profiler.h.
 #include <chrono>
 #include <deque>
 #include <fstream>
@@ -28,6 +31,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "bench/device_profiler.h"
+#include "bench/engine_arguments.h"
 #include "model/model_folder.h"
 #include "rose/batch.h"
 #include "rose/engine.h"
@@ -39,8 +44,10 @@ constexpr int32_t kMaxStepTokens = 4096;
 
 struct Task {
   int64_t repeat = 1;
+  int64_t rounds = 1;
   int64_t under_way = 1;
   std::string rows;  // a path, or empty
+  bool is_profiled = false;
   std::vector<rose::Batch> batches;
 };
 
@@ -49,6 +56,10 @@ Result<Task> ParseTask(const std::string& line) {
   ASSIGN_OR_RETURN(const JsonObject object, JsonObject::From(document.root(), "standard input"));
   Task task;
   ASSIGN_OR_RETURN(task.repeat, object.RequiredInteger("repeat", 1, 1'000'000));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> rounds, object.Integer("rounds", 1, 1'000'000));
+  task.rounds = rounds.value_or(1);
+  ASSIGN_OR_RETURN(const std::optional<bool> profile, object.Bool("profile"));
+  task.is_profiled = profile.value_or(false);
   ASSIGN_OR_RETURN(const std::optional<int64_t> under_way, object.Integer("under_way", 1, 2));
   task.under_way = under_way.value_or(1);
   ASSIGN_OR_RETURN(const std::optional<std::string> rows, object.String("rows"));
@@ -94,6 +105,8 @@ std::string FirstRow(const rose::StepResult& step) {
   return row;
 }
 
+using Microseconds = std::chrono::duration<double, std::micro>;
+
 class Run {
  public:
   Run(rose::Engine& engine, const Task& task) : engine_(engine), task_(task) {}
@@ -101,25 +114,36 @@ class Run {
   Result<std::string> Answer() {
     std::ofstream rows;
     for (int64_t i = 0; i < task_.repeat; ++i) {
-      if (i + 1 == task_.repeat && !task_.rows.empty()) {
+      const bool is_last = i + 1 == task_.repeat;
+      if (is_last && !task_.rows.empty()) {
         rows.open(task_.rows, std::ios::binary);
       }
+      std::optional<DeviceProfiler> profiler;
+      if (is_last && task_.is_profiled) {
+        ASSIGN_OR_RETURN(DeviceProfiler started, DeviceProfiler::Start());
+        profiler.emplace(std::move(started));
+      }
+      host_ = {};
       const auto start = std::chrono::steady_clock::now();
       RETURN_IF_ERROR(AllBatches(rows));
-      const std::chrono::duration<double, std::micro> took =
-          std::chrono::steady_clock::now() - start;
-      times_ += fmt::format("{}{:.2f}", i == 0 ? "" : ",", took.count());
+      const Microseconds took = std::chrono::steady_clock::now() - start;
+      const std::string_view comma = i == 0 ? "" : ",";
+      times_ += fmt::format("{}{:.2f}", comma, took.count());
+      host_times_ += fmt::format("{}{:.2f}", comma, host_.count());
     }
-    return fmt::format("{{\"us\": [{}], \"row\": [{}]}}", times_, row_);
+    return fmt::format("\"us\": [{}], \"host_us\": [{}], \"row\": [{}]", times_, host_times_, row_);
   }
 
  private:
   Status AllBatches(std::ofstream& rows) {
     std::deque<rose::LazyTensor> under_way;
-    for (size_t i = 0; i < task_.batches.size() || !under_way.empty();) {
+    const size_t steps = task_.batches.size() * static_cast<size_t>(task_.rounds);
+    for (size_t i = 0; i < steps || !under_way.empty();) {
       const bool is_full = static_cast<int64_t>(under_way.size()) == task_.under_way;
-      if (i < task_.batches.size() && !is_full) {
-        under_way.push_back(engine_.Step(task_.batches[i]));
+      if (i < steps && !is_full) {
+        const auto start = std::chrono::steady_clock::now();
+        under_way.push_back(engine_.Step(task_.batches[i % task_.batches.size()]));
+        host_ += std::chrono::steady_clock::now() - start;
         ++i;
         continue;
       }
@@ -139,25 +163,22 @@ class Run {
 
   rose::Engine& engine_;
   const Task& task_;
-  std::string times_, row_;
+  Microseconds host_{};  // in Step, of this repetition
+  std::string times_, host_times_, row_;
 };
 
-Status Serve(const std::string& path, const rose::EngineOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const model::ModelFolder folder, model::ModelFolder::Open(path));
-  ASSIGN_OR_RETURN(const std::unique_ptr<rose::Engine> engine, rose::Engine::Load(folder, options));
-  const std::chrono::duration<double> load = std::chrono::steady_clock::now() - start;
-  std::cout << fmt::format("{{\"load_seconds\": {:.3f}, \"width\": {}, \"device\": \"{}\"}}\n",
-                           load.count(), engine->info().limits.width,
-                           engine->info().device_description)
-            << std::flush;
-  for (std::string line; std::getline(std::cin, line);) {
+Status AnswerRequests(std::istream& requests, rose::Engine& engine) {
+  for (std::string line; std::getline(requests, line);) {
     ASSIGN_OR_RETURN(const Task task, ParseTask(line));
-    const rose::GraphCounts before = engine->graph_counts();
-    ASSIGN_OR_RETURN(const std::string answer, Run(*engine, task).Answer());
-    const rose::GraphCounts after = engine->graph_counts();
-    std::cout << answer.substr(0, answer.size() - 1)
-              << fmt::format(", \"replays\": {}, \"captures\": {}, \"eager\": {}}}\n",
+    if (task.under_way > engine.info().steps_under_way) {
+      return InvalidArgument(fmt::format("this device has {} steps under way at most, not {}",
+                                         engine.info().steps_under_way, task.under_way),
+                             "under_way");
+    }
+    const rose::GraphCounts before = engine.graph_counts();
+    ASSIGN_OR_RETURN(const std::string answer, Run(engine, task).Answer());
+    const rose::GraphCounts after = engine.graph_counts();
+    std::cout << fmt::format("{{{}, \"replays\": {}, \"captures\": {}, \"eager\": {}}}\n", answer,
                              after.replays - before.replays, after.captures - before.captures,
                              after.eager - before.eager)
               << std::flush;
@@ -165,29 +186,20 @@ Status Serve(const std::string& path, const rose::EngineOptions& options) {
   return {};
 }
 
-Status SetOption(std::string_view argument, rose::EngineOptions* options) {
-  const size_t end = argument.find('=');
-  const std::string_view name = argument.substr(0, end);
-  const std::string value(end == std::string_view::npos ? "" : argument.substr(end + 1));
-  const auto number = [&](int32_t* out) {
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), *out);
-    return parsed.ec == std::errc() ? Status() : InvalidArgument("a number is expected", value);
-  };
-  if (name == "threads") {
-    return number(&options->threads);
-  }
-  if (name == "max_step_tokens") {
-    return number(&options->max_step_tokens);
-  }
-  for (const auto& [known, field] :
-       {std::pair("dtype", &options->dtype), std::pair("device", &options->device),
-        std::pair("graphs", &options->graphs), std::pair("attention", &options->attention)}) {
-    if (name == known) {
-      *field = value;
-      return {};
-    }
-  }
-  return InvalidArgument("no such option", std::string(argument));
+Status Serve(const std::string& path, const rose::EngineOptions& options, std::istream& requests) {
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const model::ModelFolder folder, model::ModelFolder::Open(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<rose::Engine> engine, rose::Engine::Load(folder, options));
+  const std::chrono::duration<double> load = std::chrono::steady_clock::now() - start;
+  const rose::EngineInfo& info = engine->info();
+  std::cout << fmt::format(
+                   "{{\"load_seconds\": {:.3f}, \"width\": {}, \"weight_bytes\": {}, "
+                   "\"steps_under_way\": {}, \"dtype\": \"{}\", \"device\": \"{}\", "
+                   "\"numerics\": \"{}\"}}\n",
+                   load.count(), info.limits.width, info.weight_bytes, info.steps_under_way,
+                   info.dtype, info.device_description, info.numerics_fingerprint)
+            << std::flush;
+  return AnswerRequests(requests, *engine);
 }
 
 }  // namespace
@@ -195,18 +207,29 @@ Status SetOption(std::string_view argument, rose::EngineOptions* options) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: engine_timing MODEL [NAME=VALUE ...]\n";
+    std::cerr << "usage: engine_timing MODEL [NAME=VALUE ...] [requests=PATH]\n";
     return 2;
   }
   bouquet::rose::EngineOptions options;
   options.device = "cpu";
   options.max_step_tokens = bouquet::bench::kMaxStepTokens;
+  std::span<char* const> arguments(argv + 2, static_cast<size_t>(argc - 2));
+  std::ifstream file;
+  constexpr std::string_view kRequests = "requests=";
+  if (!arguments.empty() && std::string_view(arguments.back()).starts_with(kRequests)) {
+    file.open(arguments.back() + kRequests.size());
+    if (!file) {
+      std::cerr << "engine_timing: cannot be read: " << arguments.back() << '\n';
+      return 1;
+    }
+    arguments = arguments.first(arguments.size() - 1);
+  }
   bouquet::Status status = bouquet::StartLogging("warning", "text");
-  for (int i = 2; i < argc && status.ok(); ++i) {
-    status = bouquet::bench::SetOption(argv[i], &options);
+  if (status.ok()) {
+    status = bouquet::bench::ReadEngineArguments(arguments, &options);
   }
   if (status.ok()) {
-    status = bouquet::bench::Serve(argv[1], options);
+    status = bouquet::bench::Serve(argv[1], options, file.is_open() ? file : std::cin);
   }
   if (!status.ok()) {
     std::cerr << "engine_timing: " << status.ToString() << '\n';

@@ -12,7 +12,10 @@ def _git(*arguments):
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def commit():
+def commit(binaries=None):
+    """Of the tree, or of a bundle, which holds it in a file beside its programs."""
+    if binaries is not None and (Path(binaries) / "COMMIT").exists():
+        return (Path(binaries) / "COMMIT").read_text().strip()
     changed = bool(_git("status", "--porcelain", "--untracked-files=no"))
     return _git("rev-parse", "HEAD") + ("-changed" if changed else "")
 

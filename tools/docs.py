@@ -15,11 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/performance.md")
 PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-NOTHING = "Not measured yet: `./dev bench` writes a result file.\n"
+NOTHING = "Not measured yet: `./dev {}` writes a result file.\n"
 
 
 def newest(results, item):
-    holders = [result for result in results if item in result]
+    holders = [result for result in results if (has_kernels(result) if item == "gpu_kernels" else item in result)]
     return holders[-1] if holders else None
 
 
@@ -147,14 +147,85 @@ def overload(result):
             + source_line(result))
 
 
-ITEMS = {"engine": engine, "http": http, "gateway": gateway, "start": start, "embed": embed, "grpc_hop": grpc_hop,
-         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
+def gpu_source_line(result):
+    device, rows = result["gpu"]["device_before"], result["gpu"]["shapes"]
+    facts = rows[0]["load"]["facts"]
+    clocks = f", driver {device['driver']}" if device else ""
+    checks = [row["check"] for row in rows]
+    checked = ("vectors not compared" if None in checks else
+               f"vectors within {max(check['worst'] for check in checks):.1e} of the reference in float32 (1 - cosine)")
+    return (f"{facts['device']}{clocks}; {result['dtype']}, random weights; {checked}; {result['date']}, commit "
+            f"{result['commit'][:12]}, `{result['command']}`.\n")
+
+
+def gpu(result):
+    """Latency, scoring and throughput of each shape, and what loading takes."""
+    def beside(cell):
+        return ([f"{cell['vllm_ms']:.2f}", f"**{cell['ratio']:.2f}**"] if "ratio" in cell else ["", ""]) + (
+            [f"{cell['floor_ms']:.2f}"] if "floor_ms" in cell else [""])
+
+    text = ""
+    for shape in result["gpu"]["shapes"]:
+        if "latency" not in shape:
+            continue
+        rows = [[f"{cell['sequences']} x {cell['tokens']}", *(f"{cell['ms'][name]:.3f}" for name in ("p50", "p90", "p99", "max")),
+                 *beside(cell), f"{cell['host_us']['p50']:.0f}"] for cell in shape["latency"] + shape["scoring"]]
+        text += f"Shape of {shape['shape']}:\n\n" + table(
+            ["sequences x tokens", "p50 ms", "p90", "p99", "max", "vLLM 0.22 p50", "times as fast", "floor", "host us a step"],
+            rows)
+        rows = [[row["tokens"], f"{row['per_s']:.0f}", row["step_tokens"], row.get("vllm_per_s", ""),
+                 f"**{row['ratio']:.2f}**" if "ratio" in row else "",
+                 f"{row['floor_per_s']:.0f}" if "floor_per_s" in row else ""] for row in shape["throughput"]]
+        text += "\n" + table(["tokens", "embeddings a second", "in steps of", "vLLM 0.22", "times as many", "floor"], rows)
+        load = shape["load"]
+        captures = shape["captures"]
+        text += (f"\nLoad {load['second']['load_s']:.2f} s from a warm disk cache; process start to first answer "
+                 f"{load['second']['start_to_answer_s']:.2f} s; peak host memory {load['peak_host_bytes'] / 2**20:.0f} MiB, "
+                 f"{load['peak_host_bytes'] / load['weight_bytes']:.2f} times the weights (a tiny model: "
+                 f"{result['gpu']['bare_host_bytes'] / 2**20:.0f} MiB).")
+        if captures:
+            text += f" Capture of one graph: at most {max(c['ms'] for c in captures):.1f} ms of {len(captures)} sizes."
+        text += "\n\n"
+    return text + gpu_source_line(result)
+
+
+def gpu_kernels(result):
+    """Of the newest run that has tables of kernels: a column per size of step."""
+    text = ""
+    for shape in result["gpu"]["shapes"]:
+        steps = shape.get("kernels", {}).get("steps", [])
+        if not steps:
+            continue
+        names = sorted({row["what"] for step in steps for row in step["rows"]},
+                       key=lambda name: -max(row["us"] for step in steps for row in step["rows"] if row["what"] == name))
+        rows = []
+        for name in names:
+            found = [next((row for row in step["rows"] if row["what"] == name), None) for step in steps]
+            rows.append([name] + [cell for row in found for cell in (
+                (row["launches"], f"{row['us']:.0f}", "" if row["us_per_layer"] is None else f"{row['us_per_layer']:.2f}")
+                if row else ("", "", ""))])
+        for name, count, member in (("kernels", "launches", "kernels_us"), ("gaps", None, "gaps_us"),
+                                    ("step, p50", None, "wall_us")):
+            rows.append([f"**{name}**"] + [cell for step in steps
+                                           for cell in (step[count] if count else "", f"**{step[member]:.0f}**", "")])
+        header = [shape["shape"]] + [cell for step in steps for cell in (f"{step['tokens']} tokens: launches", "us", "a layer")]
+        text += table(header, rows) + "\n"
+    return text + gpu_source_line(result)
+
+
+def has_kernels(result):
+    return any(shape.get("kernels", {}).get("steps") for shape in result.get("gpu", {}).get("shapes", []))
+
+
+ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "http": http, "gateway": gateway, "start": start,
+         "embed": embed, "grpc_hop": grpc_hop, "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
 
 
 def render(text, results):
     def fill(match):
         result = newest(results, match.group(2))
-        return match.group(1) + (ITEMS[match.group(2)](result) if result else NOTHING) + match.group(3)
+        verb = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels"}.get(match.group(2), "bench")
+        return match.group(1) + (ITEMS[match.group(2)](result) if result else NOTHING.format(verb)) + match.group(3)
     return PLACE.sub(fill, text)
 
 

@@ -4,11 +4,9 @@ import os
 import subprocess
 import tempfile
 
-import numpy as np
-
 
 class EngineProcess:
-    """One loaded model. `facts` is what the process told after loading: load_seconds, width, device."""
+    """One loaded model. `facts` is what the process told after loading: load_seconds, width, weight_bytes, device, …"""
 
     def __init__(self, binary, model, **options):
         arguments = [f"{name}={value}" for name, value in options.items()]
@@ -22,13 +20,13 @@ class EngineProcess:
 
     def rows(self, batches, repeat=1, under_way=1):
         """All rows of the last run, [sequences of all batches, width] float32."""
+        import numpy as np  # what only times steps needs none
         with tempfile.NamedTemporaryFile(suffix=".rows") as file:
             self.ask(batches, repeat, under_way, rows=file.name)
             return np.fromfile(file.name, np.float32).reshape(-1, self.facts["width"])
 
     def ask(self, batches, repeat=1, under_way=1, **more):
-        request = {"repeat": repeat, "batches": batches, "under_way": under_way, **more}
-        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.write(request_line(batches, repeat=repeat, under_way=under_way, **more))
         self._process.stdin.flush()
         return self._answer()
 
@@ -63,9 +61,18 @@ class EngineProcess:
         return json.loads(line)
 
 
-def default_binary(root):
-    """engine_timing where a build or an unpacked bundle has it."""
+def request_line(batches, **more):
+    """One request as engine_timing reads it."""
+    return json.dumps({"batches": batches, **more}) + "\n"
+
+
+def default_folder(root):
+    """Of the programs for a GPU, where a build or an unpacked bundle has them."""
     for folder in (os.environ.get("BOUQUET_GPU_BINARIES"), f"{root}/build/cuda", f"{root}/build/bundle"):
         if folder and os.path.exists(f"{folder}/engine_timing"):
-            return f"{folder}/engine_timing"
+            return folder
     raise SystemExit("engine_timing is missing: ./dev build cuda, or unpack a bundle into build/bundle")
+
+
+def default_binary(root):
+    return f"{default_folder(root)}/engine_timing"

@@ -14,7 +14,7 @@ that testing/random_model.cc uses too, and is exact in float32, float16 and bflo
   make_random_model.py OUT --shape qwen3-0.6b --dtype BF16
   make_random_model.py OUT --pooling cls max --dense 16 --dtype BF16 --shards 3 --prefix bert.
 
-Needs numpy and safetensors.
+Needs numpy.
 """
 
 import argparse
@@ -23,19 +23,21 @@ import pathlib
 import struct
 
 import numpy as np
-from safetensors.numpy import save_file
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 PADDING_ID = ROBERTA_SPECIALS.index("<pad>")  # positions start behind this row
 BERT_CLASSES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
 MOST_WORDS = 1000  # of the tokenizer: ids above are rows that only ids reach
+BYTES = {"F32": 4, "F16": 2, "BF16": 2}
 BLOCK = 1 << 18  # values made at once: fits the processor's cache
 TINY = dict(vocabulary=300, positions=640)
 SHAPES = {  # family, and its sizes; positions: rows of the table, or the longest input
     "tiny-bert": ("bert", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-xlm-roberta": ("xlm-roberta", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-qwen3": ("qwen3", dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100, **TINY)),
+    # A tiny one whose heads are of a size that fast attention kernels serve.
+    "small-qwen3": ("qwen3", dict(layers=2, hidden=128, heads=4, kv_heads=2, head_dim=64, intermediate=256, **TINY)),
     "minilm-l6": ("bert", dict(layers=6, hidden=384, heads=12, intermediate=1536, vocabulary=30522, positions=512)),
     "bge-base": ("bert", dict(layers=12, hidden=768, heads=12, intermediate=3072, vocabulary=30522, positions=512)),
     "bge-large": ("bert", dict(layers=24, hidden=1024, heads=16, intermediate=4096, vocabulary=30522, positions=512)),
@@ -148,22 +150,24 @@ def config(options, s):
     }
 
 
+def bytes_of(tensor, dtype):
+    if dtype == "BF16":
+        return (tensor.view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    return tensor.astype({"F32": np.float32, "F16": np.float16}[dtype]).tobytes()
+
+
 def save(path, tensors, dtype):
-    """Like save_file, which cannot write bfloat16 from numpy."""
-    if dtype != "BF16":
-        kind = {"F32": np.float32, "F16": np.float16}[dtype]
-        save_file({k: v.astype(kind) for k, v in tensors.items()}, path, metadata={"format": "pt"})
-        return
+    """A safetensors file."""
     header, end = {"__metadata__": {"format": "pt"}}, 0
     for name, tensor in sorted(tensors.items()):
-        begin, end = end, end + 2 * tensor.size
-        header[name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        begin, end = end, end + BYTES[dtype] * tensor.size
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for _, tensor in sorted(tensors.items()):
-            file.write((tensor.view(np.uint32) >> 16).astype(np.uint16).tobytes())
+            file.write(bytes_of(tensor, dtype))
 
 
 def write_weights(folder, tensors, options):
@@ -202,8 +206,8 @@ def write_modules(folder, options, hidden):
             shapes["linear.bias"] = (out,)
         if options.dense_residual and width != out:
             shapes["residual.weight"] = (out, width)
-        save_file({k: make_tensor(options.seed, "dense." + k, v) for k, v in shapes.items()},
-                  folder / "2_Dense/model.safetensors")
+        save(folder / "2_Dense/model.safetensors",
+             {k: make_tensor(options.seed, "dense." + k, v) for k, v in shapes.items()}, "F32")
     if not options.no_normalize:
         kinds.append((f"{len(kinds)}_Normalize", "Normalize"))
     write_json(folder / "modules.json",

@@ -53,10 +53,13 @@ Result<int> CountDevices() {
                     Version(driver), Version(runtime)),
         "device");
   }
+  const std::string reason = driver == 0            ? "no NVIDIA driver was found"
+                             : error != cudaSuccess ? cudaGetErrorString(error)
+                                                    : "the driver shows no device";
   return Unimplemented(
       fmt::format("no CUDA device can be used on this machine: {}. Use --device cpu, or check with "
                   "nvidia-smi that the driver runs and that this process may see the device",
-                  error == cudaSuccess ? "there is none" : cudaGetErrorString(error)),
+                  reason),
       "device");
 }
 
