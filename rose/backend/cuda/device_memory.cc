@@ -16,8 +16,8 @@ Status OutOfMemory(size_t wanted, std::string_view what, size_t taken, size_t fr
                    double fraction) {
   return ResourceExhausted(fmt::format(
       "not enough memory on the CUDA device for {}: {:.0f} MiB wanted, {:.0f} MiB free of {:.0f} "
-      "MiB, {:.0f} MiB taken so far, --memory-fraction {} allows {:.0f} MiB; a lower "
-      "--max-step-tokens or --max-input-tokens needs less",
+      "MiB, {:.0f} MiB taken so far, --memory-fraction {} allows {:.0f} MiB; lower --step-tokens "
+      "and --max-input-tokens need less",
       what, static_cast<double>(wanted) / kMebibyte, static_cast<double>(free) / kMebibyte,
       static_cast<double>(total) / kMebibyte, static_cast<double>(taken) / kMebibyte, fraction,
       fraction * static_cast<double>(total) / kMebibyte));

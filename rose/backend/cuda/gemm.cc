@@ -63,6 +63,7 @@ struct Gemm::Plan {
 
   template <class Value>
   void Set(cublasLtMatmulDescAttributes_t attribute, const Value& value) const {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): a pointer is a value here
     CheckCublas(lt.MatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
   }
 

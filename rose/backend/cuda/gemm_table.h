@@ -25,7 +25,7 @@ struct GemmShape {
   bool has_bias = false;
   bool adds_residual = false;
 
-  auto operator<=>(const GemmShape&) const = default;
+  auto operator<=>(const GemmShape&) const = default;  // NOLINT(modernize-use-nullptr)
 
   /// The same layer with another number of rows.
   GemmShape WithRows(int64_t count) const {
