@@ -37,6 +37,7 @@ struct FakeStepEngineOptions {
   std::optional<int32_t> poison_id;      // a step that holds it fails as a whole
   StatusCode poison_error = StatusCode::kInternal;
   std::optional<int32_t> not_finite_id;         // a sequence that holds it gets a NaN
+  bool not_finite_spreads = false;              // and so does every other one of the step
   std::optional<int32_t> largest_step_allowed;  // in sequences; larger steps fail ("out of memory")
   int32_t padded_to = 1;                        // tokens of a step are a multiple of
   std::vector<tulip::GraphUse> graph_use;       // after each step; the last holds on
@@ -217,6 +218,10 @@ class FakeStepEngine final : public tulip::StepEngine {
       }
       std::ranges::copy(row, slot.rows.begin() + ptrdiff_t{i} * info_.limits.width);
       slot.offsets.push_back(static_cast<uint32_t>(i) + 1);
+    }
+    if (options_.not_finite_spreads &&
+        std::ranges::count(slot.statuses, rose::RowStatus::kNotFinite) > 0) {
+      std::ranges::fill(slot.statuses, rose::RowStatus::kNotFinite);
     }
     if (options_.largest_step_allowed && batch.num_sequences() > *options_.largest_step_allowed) {
       slot.error = ResourceExhausted("out of memory");

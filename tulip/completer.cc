@@ -9,6 +9,8 @@
 namespace bouquet::tulip {
 namespace {
 
+constexpr const char* kNotFinite = "the model's result for this input is not finite";
+
 Microseconds Between(TimePoint from, TimePoint to) {
   return std::chrono::duration_cast<Microseconds>(to - from);
 }
@@ -57,7 +59,7 @@ void Completer::Finish(StepInFlight& step) {
   outcome.duration = Between(began, ended);
   metrics_.step_seconds.Observe(std::chrono::duration<double>(ended - began).count());
   if (result.ok()) {
-    Deliver(*result, step, began, ended);
+    Deliver(*result, step, began, ended, outcome);
   } else {
     outcome.error = std::move(result).status();
     outcome.failed = std::move(step.sequences);
@@ -70,8 +72,9 @@ void Completer::Finish(StepInFlight& step) {
 }
 
 void Completer::Deliver(const rose::StepResult& result, StepInFlight& step, TimePoint began,
-                        TimePoint ended) {
+                        TimePoint ended, StepOutcome& step_outcome) {
   CHECK_EQ(result.statuses.size(), step.sequences.size());
+  const bool tries_again = std::ranges::count(result.statuses, rose::RowStatus::kNotFinite) > 1;
   int64_t not_finite = 0;
   int64_t expired = 0;
   int64_t cancelled = 0;
@@ -89,7 +92,11 @@ void Completer::Deliver(const rose::StepResult& result, StepInFlight& step, Time
       outcome.status = DeadlineExceeded("deadline passed in the engine");
       ++expired;
     } else if (result.statuses[i] == rose::RowStatus::kNotFinite) {
-      outcome.status = Internal("the model's result for this input is not finite");
+      if (tries_again) {
+        step_outcome.failed.push_back(std::move(sequence));
+        continue;
+      }
+      outcome.status = Internal(kNotFinite);
       ++not_finite;
     } else {
       reply.PutRow(sequence.index_in_chunk,
@@ -97,7 +104,11 @@ void Completer::Deliver(const rose::StepResult& result, StepInFlight& step, Time
     }
     reply.Finish(sequence.index_in_chunk, std::move(outcome));
   }
-  const auto total = static_cast<int64_t>(step.sequences.size());
+  if (!step_outcome.failed.empty()) {
+    step_outcome.error = Internal(kNotFinite);
+    step_outcome.not_finite = true;
+  }
+  const auto total = static_cast<int64_t>(step.sequences.size() - step_outcome.failed.size());
   metrics_.answered_ok.Increment(static_cast<double>(total - not_finite - expired - cancelled));
   metrics_.answered_not_finite.Increment(static_cast<double>(not_finite));
   metrics_.expired_in_step.Increment(static_cast<double>(expired));

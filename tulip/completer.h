@@ -9,8 +9,10 @@
 namespace bouquet::tulip {
 
 /// The second thread, and the only place that waits for the device: takes the oldest step, cuts
-/// each sequence's row out of the result, and answers. A row that is not finite fails its sequence
-/// only. A step that failed as a whole goes back to the serving loop, which tries its halves.
+/// each sequence's row out of the result, and answers. A step that failed as a whole goes back to
+/// the serving loop, which tries its halves. So do the sequences whose rows are not finite if there
+/// are several: an attention kernel may multiply a neighbour's NaN by zero. A single one is to
+/// blame itself, and only it fails.
 class Completer {
  public:
   /// All references must outlive the completer.
@@ -25,8 +27,8 @@ class Completer {
 
  private:
   void Finish(StepInFlight& step);
-  void Deliver(const rose::StepResult& result, StepInFlight& step, TimePoint began,
-               TimePoint ended);
+  void Deliver(const rose::StepResult& result, StepInFlight& step, TimePoint began, TimePoint ended,
+               StepOutcome& step_outcome);
 
   InFlight& in_flight_;
   Admission& admission_;

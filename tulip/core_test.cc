@@ -310,6 +310,31 @@ TEST_F(CoreTest, FailsOnlyTheSequenceWhoseRowIsNotFinite) {
   EXPECT_EQ(RowAt(*reply, 1), std::vector<float>(8, 0));
 }
 
+TEST_F(CoreTest, ARowThatIsNotFiniteFailsNoneOfThoseBesideIt) {
+  Start({.not_finite_id = 13, .not_finite_spreads = true});
+  auto first = OccupyEngine();
+  std::vector<std::shared_ptr<WaitingReply>> replies;
+  for (int32_t id = 0; id < 20; ++id) {
+    replies.push_back(NewReply());
+    const std::vector<int32_t> ids = {id, id == 4 ? 13 : 7};  // two of twenty
+    ASSERT_TRUE(core_->Submit(MakeChunk({ids}), replies.back()).ok());
+  }
+  engine_->Release();
+  for (int32_t id = 0; id < 20; ++id) {
+    WaitingReply& reply = *replies[static_cast<size_t>(id)];
+    reply.Wait();
+    EXPECT_EQ(reply.completions(), 1);
+    if (id == 4 || id == 13) {
+      EXPECT_EQ(reply.outcomes()[0].status.code(), StatusCode::kInternal);
+      EXPECT_THAT(reply.outcomes()[0].status.message(), HasSubstr("is not finite"));
+    } else {
+      EXPECT_THAT(RowAt(reply, 0), ElementsAreArray(FakeRow(std::vector{id, 7}, 8)));
+    }
+  }
+  core_->Stop(milliseconds(1000));
+  EXPECT_EQ(Value("bouquet_failed_steps_total{model=\"fake\"}"), 0);
+}
+
 TEST_F(CoreTest, IsolatesThePoisonInAStepThatFailsAsAWhole) {
   Start({.poison_id = 13});
   auto first = OccupyEngine();

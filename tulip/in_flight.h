@@ -26,9 +26,12 @@ struct StepInFlight {
 struct StepOutcome {
   int32_t num_tokens = 0;
   Microseconds duration{0};
-  /// Not empty: the step as a whole failed, and its sequences are still to be answered.
+  /// Sequences that are still to be answered: all of them when the step as a whole failed, with
+  /// `error`; or, `not_finite`, those whose rows are not, of which some may only have lain beside
+  /// the one that is to blame.
   std::vector<Sequence> failed;
   Status error;
+  bool not_finite = false;
 };
 
 /// The steps under way, oldest first: at most as many as the backend allows. The overlap and the

@@ -91,14 +91,22 @@ bool ServingLoop::LearnFromSteps() {
       retry_.NoteSuccess();
       continue;
     }
-    metrics_.failed_steps.Increment();
-    if (!retry_.Add(outcome.failed)) {
-      const TimePoint now = clock_.Now();
-      for (Sequence& sequence : outcome.failed) {
-        Answer(sequence, Internal("the step failed: " + outcome.error.message()), now);
-      }
-      metrics_.answered_failed.Increment(static_cast<double>(outcome.failed.size()));
+    if (!outcome.not_finite) {
+      metrics_.failed_steps.Increment();
     }
+    const auto failed = static_cast<double>(outcome.failed.size());
+    if (retry_.Add(outcome.failed, /*was_whole_step=*/!outcome.not_finite)) {
+      continue;
+    }
+    const TimePoint now = clock_.Now();
+    for (Sequence& sequence : outcome.failed) {
+      Answer(sequence,
+             outcome.not_finite ? outcome.error
+                                : Internal("the step failed: " + outcome.error.message()),
+             now);
+    }
+    (outcome.not_finite ? metrics_.answered_not_finite : metrics_.answered_failed)
+        .Increment(failed);
   }
   outcomes_.clear();
   admission_.SetTokensPerSecond(cost_.TokensPerSecond(step_tokens_));

@@ -6,10 +6,16 @@
 
 namespace bouquet::tulip {
 
-bool StepRetry::Add(std::vector<Sequence>& failed) {
+bool StepRetry::Add(std::vector<Sequence>& failed, bool was_whole_step) {
   ++failures_in_a_row_;
-  if (failed.size() < 2 || failures_in_a_row_ > kMaxFailuresInARow) {
+  const bool was_alone = was_whole_step && failed.size() == 1;
+  if (was_alone || failures_in_a_row_ > kMaxFailuresInARow) {
     return false;
+  }
+  if (failed.size() == 1) {
+    groups_.push_back(std::move(failed));
+    failed.clear();
+    return true;
   }
   const auto middle = failed.begin() + static_cast<ptrdiff_t>(failed.size() / 2);
   groups_.emplace_back(std::make_move_iterator(middle), std::make_move_iterator(failed.end()));

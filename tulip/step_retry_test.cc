@@ -36,7 +36,7 @@ TEST(StepRetryTest, FindsThePoisonedSequenceAndComputesAllOthers) {
   for (int32_t poison = 0; poison < 100; poison += 9) {
     StepRetry retry;
     std::vector<Sequence> failed = MakeStep(100);
-    ASSERT_TRUE(retry.Add(failed));
+    ASSERT_TRUE(retry.Add(failed, /*was_whole_step=*/true));
     std::vector<int32_t> given_up;
     int32_t computed = 0;
     int32_t steps = 0;
@@ -46,7 +46,7 @@ TEST(StepRetryTest, FindsThePoisonedSequenceAndComputesAllOthers) {
       if (!Holds(batch.sequences, poison)) {
         computed += static_cast<int32_t>(batch.sequences.size());
         retry.NoteSuccess();
-      } else if (!retry.Add(batch.sequences)) {
+      } else if (!retry.Add(batch.sequences, /*was_whole_step=*/true)) {
         for (const Sequence& sequence : batch.sequences) {
           given_up.push_back(sequence.ids.front());
         }
@@ -60,20 +60,32 @@ TEST(StepRetryTest, FindsThePoisonedSequenceAndComputesAllOthers) {
 TEST(StepRetryTest, DoesNotTryASingleSequenceAgain) {
   StepRetry retry;
   std::vector<Sequence> failed = MakeStep(1);
-  EXPECT_FALSE(retry.Add(failed));
+  EXPECT_FALSE(retry.Add(failed, /*was_whole_step=*/true));
   EXPECT_THAT(failed, SizeIs(1));
   EXPECT_TRUE(retry.empty());
+}
+
+TEST(StepRetryTest, TriesASingleSuspectOfALargerStepAlone) {
+  StepRetry retry;
+  std::vector<Sequence> suspect = MakeStep(1);
+  ASSERT_TRUE(retry.Add(suspect, /*was_whole_step=*/false));
+  EXPECT_THAT(suspect, IsEmpty());
+  ScheduledBatch batch;
+  ASSERT_TRUE(retry.NextBatch({}, batch));
+  EXPECT_THAT(batch.sequences, SizeIs(1));
+  EXPECT_TRUE(retry.empty());
+  EXPECT_FALSE(retry.Add(batch.sequences, /*was_whole_step=*/true));
 }
 
 TEST(StepRetryTest, GivesUpOnAnEngineThatFailsEveryStep) {
   StepRetry retry;
   std::vector<Sequence> failed = MakeStep(512);
-  size_t answered = retry.Add(failed) ? 0 : failed.size();
+  size_t answered = retry.Add(failed, /*was_whole_step=*/true) ? 0 : failed.size();
   int32_t steps = 1;
   ScheduledBatch batch;
   while (retry.NextBatch({}, batch)) {
     ++steps;
-    if (!retry.Add(batch.sequences)) {
+    if (!retry.Add(batch.sequences, /*was_whole_step=*/true)) {
       answered += batch.sequences.size();
     }
   }
@@ -88,7 +100,7 @@ TEST(StepRetryTest, DropsCancelledAndExpiredSequences) {
   source.request_stop();
   failed[0].reply = std::make_shared<testing::WaitingReply>(source.get_token());
   failed[1].deadline = {TimePoint(Microseconds(5))};
-  ASSERT_TRUE(retry.Add(failed));
+  ASSERT_TRUE(retry.Add(failed, /*was_whole_step=*/true));
   ScheduledBatch batch;
   ASSERT_TRUE(retry.NextBatch(TimePoint(Microseconds(5)), batch));
   EXPECT_THAT(batch.cancelled, SizeIs(1));

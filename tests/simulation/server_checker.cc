@@ -117,14 +117,17 @@ void ServerChecker::CheckStepInput(int64_t step, const InputKey& key, int32_t nu
   input.state = State::kInStep;
 }
 
-void ServerChecker::OnStepEnd(int64_t step, bool ok) {
+void ServerChecker::OnStepEnd(int64_t step, bool ok, std::span<const rose::RowStatus> statuses) {
   log_.Add("{} step {}: {}", name_, step, ok ? "ended" : "failed");
   const std::vector<InputKey>& keys = steps_[step];
-  failures_in_a_row_ = ok ? 0 : failures_in_a_row_ + 1;
-  for (const InputKey& key : keys) {
-    Input& input = inputs_[key];
-    input.state = ok ? State::kComputed : State::kStepFailed;
-    if (!ok) {
+  // Several rows that are not finite: some may only have lain beside the one that is to blame.
+  const bool has_suspects = ok && std::ranges::count(statuses, rose::RowStatus::kNotFinite) > 1;
+  failures_in_a_row_ = ok && !has_suspects ? 0 : failures_in_a_row_ + 1;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Input& input = inputs_[keys[i]];
+    const bool failed = !ok || (has_suspects && statuses[i] == rose::RowStatus::kNotFinite);
+    input.state = failed ? State::kStepFailed : State::kComputed;
+    if (failed) {
       input.failed_alone = input.failed_alone || keys.size() == 1;
       input.given_up = failures_in_a_row_ > tulip::StepRetry::kMaxFailuresInARow;
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/status.h"
 #include "model/traffic_class.h"
 #include "rose/batch.h"
+#include "rose/step_result.h"
 #include "tests/simulation/event_log.h"
 #include "tests/simulation/scenario.h"
 #include "tests/simulation/served_model.h"
@@ -39,7 +41,7 @@ class ServerChecker {
   // The engine.
 
   void OnStep(int64_t step, const rose::Batch& batch);
-  void OnStepEnd(int64_t step, bool ok);
+  void OnStepEnd(int64_t step, bool ok, std::span<const rose::RowStatus> statuses);
 
   /// After the server has done something.
   void CheckLoad(const tulip::CoreLoad& load);

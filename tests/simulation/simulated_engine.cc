@@ -48,7 +48,7 @@ rose::LazyTensor SimulatedEngine::Step(const rose::Batch& batch) {
   previous_end_ = std::max(previous_end_, process_.events().Now()) + takes;
   process_.At(previous_end_, [this, &slot] {
     slot.ready = true;
-    checker_.OnStepEnd(slot.step_number, slot.error.ok());
+    checker_.OnStepEnd(slot.step_number, slot.error.ok(), slot.statuses);
     on_step_end_();
   });
   return rose::LazyTensor(&slot);
@@ -78,6 +78,9 @@ void SimulatedEngine::Compute(const rose::Batch& batch, Slot& slot) {
     if (ids[kKindMark] == kNotFinite) {
       row[0] = std::numeric_limits<float>::quiet_NaN();
       slot.statuses.back() = rose::RowStatus::kNotFinite;
+      if (i > 0) {  // some attention kernels spoil the sequence before
+        slot.statuses[i - 1] = rose::RowStatus::kNotFinite;
+      }
     }
     if (ids[kKindMark] == kPoisoned) {
       slot.error = Internal("a poisoned input");
