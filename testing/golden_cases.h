@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "rose/engine.h"
+#include "testing/cosine_distance.h"
 #include "testing/test_data.h"
 
 namespace bouquet::testing {
@@ -49,20 +50,6 @@ inline std::vector<GoldenCase> ReadGoldens(const std::string& name) {
     cases.push_back(std::move(golden));
   }
   return cases;
-}
-
-/// 1 − cosine, in double.
-inline double CosineDistance(const std::vector<float>& a, const std::vector<float>& b) {
-  CHECK_EQ(a.size(), b.size());
-  double dot = 0;
-  double aa = 0;
-  double bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * b[i];
-    aa += double{a[i]} * a[i];
-    bb += double{b[i]} * b[i];
-  }
-  return 1 - dot / std::sqrt(aa * bb);
 }
 
 /// Runs the cases as one step and gives their rows, full width.

@@ -12,7 +12,6 @@
 // differs.
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -34,6 +33,7 @@
 #include "model/model_folder.h"
 #include "rose/batch.h"
 #include "rose/engine.h"
+#include "testing/cosine_distance.h"
 
 namespace bouquet::rose {
 namespace {
@@ -53,18 +53,6 @@ int64_t ResidentBytes() {
   int64_t resident = 0;
   file >> total >> resident;
   return resident * sysconf(_SC_PAGESIZE);
-}
-
-double CosineDistance(std::span<const float> a, std::span<const float> b) {
-  double dot = 0;
-  double aa = 0;
-  double bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * b[i];
-    aa += double{a[i]} * a[i];
-    bb += double{b[i]} * b[i];
-  }
-  return 1 - dot / std::sqrt(aa * bb);
 }
 
 uint64_t HashOf(std::span<const std::byte> bytes) {  // FNV-1a
@@ -187,7 +175,7 @@ class Soak {
     for (size_t i = 0; i < step.members.size(); ++i) {
       Row row(width_);
       std::memcpy(row.data(), bytes.data() + i * width_ * sizeof(float), width_ * sizeof(float));
-      const double distance = CosineDistance(row, expected_[step.members[i]]);
+      const double distance = testing::CosineDistance(row, expected_[step.members[i]]);
       if (result.statuses[i] != RowStatus::kOk || !(distance <= kMaxDistance)) {
         return Internal(fmt::format(
             "a row differs from its sequence's alone: step {}{}, row {} of {}, {} tokens, "

@@ -22,7 +22,6 @@ class CublasLt {
 
   /// 130101 is 13.1.1. Algorithms may be kept from run to run only for the same version.
   size_t version() const { return version_; }
-  const std::string& path() const { return path_; }
   cublasLtHandle_t handle() const { return handle_; }
 
   // NOLINTBEGIN(readability-identifier-naming): called like functions

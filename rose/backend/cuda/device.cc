@@ -92,8 +92,6 @@ Result<DeviceFacts> OpenDevice(std::string_view name) {
   facts.name = properties.name;
   facts.multiprocessors = properties.multiProcessorCount;
   facts.memory_bytes = properties.totalGlobalMem;
-  cudaDriverGetVersion(&facts.driver_version);
-  cudaRuntimeGetVersion(&facts.runtime_version);
   return facts;
 }
 

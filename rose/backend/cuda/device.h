@@ -14,8 +14,6 @@ struct DeviceFacts {
   std::string name;  // "NVIDIA H200"
   int multiprocessors = 0;
   size_t memory_bytes = 0;
-  int driver_version = 0;   // 13000 is 13.0
-  int runtime_version = 0;  // that this binary was built with
 };
 
 /// Makes "cuda" (the first device) or "cuda:N" the current device of this thread. Error:

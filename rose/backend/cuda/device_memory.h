@@ -26,8 +26,6 @@ class DeviceAllocator {
   /// bound, and the flags that help.
   Result<DeviceMemory> Allocate(size_t bytes, std::string_view what);
 
-  size_t allocated_bytes() const { return allocated_bytes_; }
-
  private:
   double fraction_;
   size_t allocated_bytes_ = 0;

@@ -11,12 +11,8 @@ Result<Graph> Graph::Capture(cudaStream_t stream, const std::function<void()>& l
   cudaGraph_t graph = nullptr;
   RETURN_IF_ERROR(CudaStatus(cudaStreamEndCapture(stream, &graph), "a step could not be captured"));
   Graph result;
-  Status status = CudaStatus(cudaGraphGetNodes(graph, nullptr, &result.num_nodes_),
-                             "a captured step cannot be read");
-  if (status.ok()) {
-    status = CudaStatus(cudaGraphInstantiate(&result.exec_, graph, 0),
-                        "a captured step could not be instantiated");
-  }
+  Status status = CudaStatus(cudaGraphInstantiate(&result.exec_, graph, 0),
+                             "a captured step could not be instantiated");
   if (status.ok()) {
     status =
         CudaStatus(cudaGraphUpload(result.exec_, stream), "a captured step could not be uploaded");

@@ -18,23 +18,18 @@ class Graph {
   static Result<Graph> Capture(cudaStream_t stream, const std::function<void()>& launches);
 
   Graph() = default;
-  Graph(Graph&& other) noexcept
-      : exec_(std::exchange(other.exec_, nullptr)), num_nodes_(other.num_nodes_) {}
+  Graph(Graph&& other) noexcept : exec_(std::exchange(other.exec_, nullptr)) {}
   Graph& operator=(Graph&& other) noexcept {
     std::swap(exec_, other.exec_);
-    num_nodes_ = other.num_nodes_;
     return *this;
   }
   ~Graph();
 
-  bool empty() const { return exec_ == nullptr; }
-  size_t num_nodes() const { return num_nodes_; }
   /// Must not be called while an earlier launch of it may still run on another stream.
   void Launch(cudaStream_t stream) const;
 
  private:
   cudaGraphExec_t exec_ = nullptr;
-  size_t num_nodes_ = 0;
 };
 
 }  // namespace bouquet::rose::cuda
