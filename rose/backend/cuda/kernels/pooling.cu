@@ -5,13 +5,16 @@
 #include "rose/backend/cuda/device/vector_access.cuh"
 #include "rose/backend/cuda/kernels/vector_width.h"
 
-// A block takes 32 · kVec columns of one sequence and one mode. Its warps read every kWarps-th
-// token, and are added up in their order at the end: the same bits in every batch.
+// A block takes kLanes · kVec columns of one sequence and one mode. Its groups of kLanes threads
+// read every kGroups-th token each, and are added up as a tree at the end: the same bits in every
+// batch.
 
 namespace bouquet::rose::cuda {
 namespace {
 
-constexpr int kWarps = 32;
+constexpr int kThreads = 1024;
+// Eight lanes read 128 bytes of a row at once: more groups make a long sequence short.
+constexpr int LanesOf(int vec) { return vec == 8 ? 8 : 32; }
 
 /// The larger; a NaN on either side survives, since it marks the row as not finite.
 __device__ __forceinline__ float Larger(float a, float b) { return a > b || a != a ? a : b; }
@@ -26,11 +29,13 @@ __device__ void Combine(PoolingMode mode, Values<kVec>* total, const Values<kVec
 }
 
 template <int kVec>
-__global__ void __launch_bounds__(32 * kWarps) PoolingKernel(PoolingArgs args) {
-  __shared__ Values<kVec> partial[kWarps][32];
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int64_t column = (int64_t{blockIdx.x} * 32 + lane) * kVec;
+__global__ void __launch_bounds__(kThreads) PoolingKernel(PoolingArgs args) {
+  constexpr int kLanes = LanesOf(kVec);
+  constexpr int kGroups = kThreads / kLanes;
+  __shared__ Values<kVec> partial[kGroups][kLanes];
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int group = static_cast<int>(threadIdx.x) / kLanes;
+  const int64_t column = (int64_t{blockIdx.x} * kLanes + lane) * kVec;
   const int64_t sequence = blockIdx.y;
   const PoolingMode mode = args.modes[blockIdx.z];
   const bool is_in_row = column < args.width;
@@ -66,7 +71,7 @@ __global__ void __launch_bounds__(32 * kWarps) PoolingKernel(PoolingArgs args) {
   if (is_in_row) {
     const __nv_bfloat16* hidden = args.hidden + first * args.hidden_stride + column;
 #pragma unroll 4
-    for (int32_t token = begin + warp; token < end; token += kWarps) {
+    for (int32_t token = begin + group; token < end; token += kGroups) {
       Values<kVec> value = Load<kVec>(hidden + token * args.hidden_stride);
       if (mode == PoolingMode::kWeightedMean) {
 #pragma unroll
@@ -77,12 +82,15 @@ __global__ void __launch_bounds__(32 * kWarps) PoolingKernel(PoolingArgs args) {
       Combine(mode, &total, value);
     }
   }
-  partial[warp][lane] = total;
-  __syncthreads();
-  if (warp == 0 && is_in_row) {
-    for (int other = 1; other < kWarps; ++other) {
-      Combine(mode, &total, partial[other][lane]);
+  partial[group][lane] = total;
+  for (int half = kGroups / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (group < half) {
+      Combine(mode, &total, partial[group + half][lane]);
+      partial[group][lane] = total;
     }
+  }
+  if (group == 0 && is_in_row) {
     float* out = args.out + sequence * args.out_stride + blockIdx.z * args.width + column;
 #pragma unroll
     for (int k = 0; k < kVec; ++k) {
@@ -96,13 +104,13 @@ __global__ void __launch_bounds__(32 * kWarps) PoolingKernel(PoolingArgs args) {
 void LaunchPooling(const PoolingArgs& args, cudaStream_t stream) {
   CHECK_LE(args.num_modes, kMaxPoolingModes);
   const bool vectorised = IsVectorised({args.width, args.hidden_stride}, {args.hidden});
-  const int64_t columns = 32 * (vectorised ? 8 : 1);
+  const int64_t columns = vectorised ? LanesOf(8) * 8 : LanesOf(1);
   const dim3 grid(static_cast<unsigned>((args.width + columns - 1) / columns),
                   static_cast<unsigned>(args.sequences), static_cast<unsigned>(args.num_modes));
   if (vectorised) {
-    PoolingKernel<8><<<grid, 32 * kWarps, 0, stream>>>(args);
+    PoolingKernel<8><<<grid, kThreads, 0, stream>>>(args);
   } else {
-    PoolingKernel<1><<<grid, 32 * kWarps, 0, stream>>>(args);
+    PoolingKernel<1><<<grid, kThreads, 0, stream>>>(args);
   }
   CUDA_CHECK(cudaGetLastError());
 }
