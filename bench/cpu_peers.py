@@ -43,6 +43,8 @@ LENGTHS, SHAPE_LENGTHS = (8, 16, 32, 128, 256), (8, 32, 128, 512)
 CHECKED = (8, 57, 256)
 NEEDED_PER_WEIGHT_BYTE = 1.5  # of float32; a packed copy, or a mapped file beside one
 PROCESS_BYTES = 600e6
+SHARES = {"of_peak": "of peak", "of_peak_busy": "by processor time", "of_memory": "of memory's read rate",
+          "of_weights_read": "of the weights' own"}
 
 
 class Plan:
@@ -234,11 +236,14 @@ def show(result):
     print(f"\n{result['threads']} thread(s): times as fast as the best peer of the same precision, and shares of what the "
           "machine gave")
     for row in result["cells"]:
-        for dtype, best in row["ratios"].items():
-            ours = row["engines"][title(("bouquet", dtype))]
-            parts = [f"{row['cell']:>15} {dtype:8}: {best['ratio']:.2f} x {best['peer'].rpartition(' ')[0]:<21}"]
-            for name, text in (("of_peak", "of peak"), ("of_peak_busy", "by processor time"), ("of_memory", "of memory's read rate"),
-                               ("of_weights_read", "of the weights' own")):
+        for dtype in GATES:
+            ours = row["engines"].get(title(("bouquet", dtype)))
+            if ours is None:
+                continue
+            best = row["ratios"].get(dtype)
+            parts = [f"{row['cell']:>15} {dtype:8}: "
+                     + (f"{best['ratio']:.2f} x {best['peer'].rpartition(' ')[0]}" if best else "no peer")]
+            for name, text in SHARES.items():
                 if name in ours:
                     parts.append(f"{100 * ours[name]:.0f} % {text}")
             print("  " + ", ".join(parts))
