@@ -26,6 +26,7 @@ try:
     import numpy as np
 
     import machine
+    from command_line import command_line
     from model_cost import ModelCost
     from peer_turns import Turns, groups_that_fit, median_ratio, shares
     from timed_engines import TITLES, MachinePeak, TimedBouquet, TimedPeer, Unavailable, export
@@ -282,7 +283,7 @@ def main():
     now = datetime.datetime.now(datetime.timezone.utc)
     models = [random_model(shape) for shape in arguments.shape] if arguments.shape else [arguments.model.resolve()]
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": " ".join(["./dev bench cpu-peers", *sys.argv[1:]]), "machine": machine.describe(),
+              "command": command_line("./dev bench cpu-peers", sys.argv[1:]), "machine": machine.describe(),
               "model": ", ".join(model.name for model in models), "dtype": "float32 and bfloat16", "cpu_peers": []}
     for model in models:
         runs = [Measurement(model, threads, plan, arguments).result() for threads in arguments.threads]

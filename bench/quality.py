@@ -21,6 +21,7 @@ try:
     import numpy as np
 
     import machine
+    from command_line import command_line
     from quality_sets import READERS, MissingData, data_folder, read_sets
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -31,8 +32,8 @@ TOLERANCE = {"float32": 0.0005, "bfloat16": 0.002}
 
 def our_rows(bouquet, model, texts, dtype, folder):
     output = folder / f"ours-{dtype}.npy"
-    subprocess.run([str(bouquet), "embed", str(model), str(texts), "--format", "jsonl", "--field", "text", "--output", str(output),
-                    "--dtype", dtype, "--device", "cpu"], check=True)
+    subprocess.run([str(bouquet), "embed", str(model), str(texts), "--format", "jsonl", "--field", "text",
+                    "--output", str(output), "--dtype", dtype, "--device", "cpu"], check=True)
     return np.load(output)
 
 
@@ -127,7 +128,7 @@ def main():
     except MissingData as missing:
         print(f"skipped: {missing}")
         return 77
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now, commit = datetime.datetime.now(datetime.timezone.utc), machine.commit(arguments.bouquet.parent)
     model = arguments.model.resolve()
     texts = [text for one in sets for text in one.texts]
     print(f"{model.name}: {len(texts)} texts of {', '.join(one.name for one in sets)}", flush=True)
@@ -146,8 +147,8 @@ def main():
     if reference is None:
         print("skipped: the reference library is not there, so nothing was compared and no file is written")
         return 77
-    result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.bouquet.parent),
-              "command": " ".join(["./dev bench quality", *sys.argv[1:]]), "machine": machine.describe(), "model": model.name,
+    result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": commit,
+              "command": command_line("./dev bench quality", sys.argv[1:]), "machine": machine.describe(), "model": model.name,
               "dtype": " and ".join(arguments.dtypes), "tolerance": TOLERANCE, "seconds": seconds, "quality": rows}
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / now.strftime("%Y-%m-%d-%H%M-quality.json")
