@@ -196,7 +196,8 @@ class Measurement:
         for engine, some in taken.items():
             key = key_of[engine]
             streamed = self._cost.matrix_bytes(key[1]) if cell[0] == "latency" else None
-            entries[key] = {"turns": some, "way": chosen[engine][0], **shares(some, peaks, flop, streamed, key[1], self._threads)}
+            entries[key] = {"turns": some, "way": chosen[engine][0],
+                            **shares(some, peaks, flop, streamed, key[1], self._threads)}
         print(f"  {cell[1]:>15}: " + ", ".join(
             f"{title(key_of[engine])} {statistics.median(t['s'] for t in some) * 1e3 / cell[2]:.2f} ms"
             for engine, some in taken.items()), flush=True)
@@ -271,6 +272,8 @@ def parse(arguments=None):
     parser.add_argument("--python", type=Path, default=sys.executable, help="which runs the peers")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results")
     options = parser.parse_args(arguments)
+    if not options.shape and not (options.model / "config.json").exists():
+        parser.error(f"no model folder: {options.model}")
     options.engines = options.engines or (SHAPE_PEERS if options.shape else list(TITLES))
     cores = len(os.sched_getaffinity(0))
     options.threads = options.threads or sorted({min(n, cores) for n in ((2,) if options.shape else (1, 2))})

@@ -213,7 +213,8 @@ def main():
     arguments = parse()
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": command_line("./dev gpu-bench", sys.argv[1:]), "machine": machine.describe(), "model": ", ".join(arguments.shapes)}
+              "command": command_line("./dev gpu-bench", sys.argv[1:]), "machine": machine.describe(),
+              "model": ", ".join(arguments.shapes)}
     path = arguments.out / now.strftime("%Y-%m-%d-%H%M-gpu.json")
     folder = arguments.models or Path(tempfile.mkdtemp(prefix="gpu-bench-"))
 

@@ -39,7 +39,8 @@ def our_rows(bouquet, model, texts, dtype, folder):
 
 def reference_rows(python, model, texts, count, folder):
     """By as many processes as there are cores, each with every so many-th text. None where the library is missing."""
-    if subprocess.run([str(python), "-c", "import torch, sentence_transformers"], stderr=subprocess.DEVNULL, check=False).returncode:
+    imports = [str(python), "-c", "import torch, sentence_transformers"]
+    if subprocess.run(imports, stderr=subprocess.DEVNULL, check=False).returncode != 0:
         return None
     parts = len(os.sched_getaffinity(0))
     outputs = [folder / f"reference-{part}.npy" for part in range(parts)]
@@ -57,7 +58,8 @@ def reference_rows(python, model, texts, count, folder):
 
 
 def write_texts(path, texts):
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    """For both sides. Bouquet refuses a text that is empty, as two of Cranfield's are; a space has the same tokens."""
+    path.write_text("".join(json.dumps({"text": text or " "}) + "\n" for text in texts))
 
 
 def timed(what, work):
