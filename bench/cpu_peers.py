@@ -28,8 +28,8 @@ try:
     import machine
     from command_line import command_line
     from model_cost import ModelCost
-    from peer_turns import Turns, groups_that_fit, median_ratio, shares
-    from timed_engines import TITLES, MachinePeak, TimedBouquet, TimedPeer, Unavailable, export
+    from peer_turns import Turns, Unavailable, groups_that_fit, median_ratio, shares
+    from timed_engines import TITLES, MachinePeak, TimedBouquet, TimedPeer, export
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -137,10 +137,10 @@ class Measurement:
         for key in (REFERENCE, ("bouquet", "float32")):
             try:
                 engine = self._start(key)
+                self._reference = key, engine.rows(self._checked)
             except Unavailable as why:
                 print(f"  no reference: {title(key)}: {why}", flush=True)
                 continue
-            self._reference = key, engine.rows(self._checked)
             engine.close()
             return
 
@@ -155,8 +155,9 @@ class Measurement:
         try:
             for key in group:
                 self._add(key, engines)
-            turns = Turns(list(engines.values()), self._threads, peak)
-            return self._measure_cells({engine: key for key, engine in engines.items()}, turns) if engines else []
+            key_of = {engine: key for key, engine in engines.items()}
+            turns = Turns(list(key_of), self._threads, peak, lambda engine, why: self._leave_out(key_of[engine], why))
+            return self._measure_cells(key_of, turns) if engines else []
         finally:
             for engine in engines.values():
                 engine.close()
@@ -164,10 +165,10 @@ class Measurement:
     def _add(self, key, engines):
         try:
             engine = self._start(key)
+            distance = self._distance(engine)
         except Unavailable as why:
             self._leave_out(key, why)
             return
-        distance = self._distance(engine)
         self._facts[key] = {"version": engine.version, "ready_s": engine.ready_seconds,
                             "resident_mb": engine.figures.resident_mb(), "one_minus_cosine": distance}
         print(f"  {title(key)}: ready after {engine.ready_seconds:.2f} s, "
@@ -189,7 +190,7 @@ class Measurement:
         return peaks
 
     def _measure_cell(self, cell, sequences, turns, rounds, key_of):
-        chosen = {engine: turns.fastest_way(engine, sequences) for engine in turns.engines}
+        chosen = turns.fastest_ways(sequences)
         taken, peaks = turns.take({engine: work for engine, (_, work) in chosen.items()}, rounds)
         entries = self._cells.setdefault(cell, {})
         flop = self._cost.flop([len(ids) for ids in sequences])

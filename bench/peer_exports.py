@@ -65,7 +65,11 @@ def write_openvino(model, folder):
 
 
 def write_ctranslate2(model, folder):
+    import transformers
     from ctranslate2.converters import TransformersConverter
+    # The converter asks for it; transformers 5 has no other kind and no longer says so.
+    if not hasattr(transformers.PretrainedConfig, "position_embedding_type"):
+        transformers.PretrainedConfig.position_embedding_type = "absolute"
     TransformersConverter(str(model)).convert(str(folder), quantization="float32", force=True)
 
 
@@ -84,7 +88,8 @@ def main(arguments):
     try:
         WRITERS[kind](model, folder)
     except Exception as error:  # a library of others: whatever it raises, this peer is left out
-        raise SystemExit(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}") from error
+        first_line = (str(error).strip().splitlines() or [""])[0]
+        raise SystemExit(f"{type(error).__name__}: {first_line}") from error
     stamp.write_text(json.dumps(weights_stamp(model)))
 
 

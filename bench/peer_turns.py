@@ -10,30 +10,50 @@ SECONDS_PER_TURN = 0.08
 PAUSE = {False: 0.02, True: 0.12}
 
 
-class Turns:
-    """Of one group of engines in memory together; `peak` answers `measure()`, or is None."""
+class Unavailable(Exception):
+    """Why an engine is left out."""
 
-    def __init__(self, engines, threads, peak, sleep=time.sleep):
+
+class Turns:
+    """Of one group of engines in memory together; `peak` answers `measure()`, or is None. An engine that fails is left out
+    from then on, and `tell(engine, why)` hears of it."""
+
+    def __init__(self, engines, threads, peak, tell=None, sleep=time.sleep):
         self.engines = engines
         self._peak = peak
+        self._tell = tell or (lambda engine, why: None)
         self._sleep = sleep
         self._pause = PAUSE[threads > 1]
 
     def take(self, work, rounds):
         """{engine: [{"s", "cpu_s"}, ...]} and the peaks, one a round. `work` is {engine: (batches, variant)}."""
-        repeats = {engine: self._repeat(engine, *work[engine]) for engine in self.engines}
+        repeats = self._of_each(self.engines, lambda engine: self._repeat(engine, *work[engine]))
         turns, peaks = {engine: [] for engine in self.engines}, []
         for turn in range(rounds):
             if self._peak:
                 peaks.append(self._peak.measure())
-            first = turn % len(self.engines)
-            for engine in self.engines[first:] + self.engines[:first]:
-                self._sleep(self._pause)
-                turns[engine].append(self._one(engine, repeats[engine], *work[engine]))
-        return turns, peaks
+            first = turn % max(1, len(self.engines))
+            taken = self._of_each(self.engines[first:] + self.engines[:first],
+                                  lambda engine: self._one(engine, repeats[engine], *work[engine]))
+            for engine, times in taken.items():
+                turns[engine].append(times)
+        return {engine: turns[engine] for engine in self.engines}, peaks
 
-    def fastest_way(self, engine, sequences):
-        """Of the arrangements that the engine offers: the description, and (batches, variant) of it."""
+    def fastest_ways(self, sequences):
+        """{engine: (description, (batches, variant))}: of the arrangements that each offers."""
+        return self._of_each(self.engines, lambda engine: self._fastest_way(engine, sequences))
+
+    def _of_each(self, engines, work):
+        found = {}
+        for engine in list(engines):
+            try:
+                found[engine] = work(engine)
+            except Unavailable as why:
+                self.engines = [other for other in self.engines if other is not engine]
+                self._tell(engine, why)
+        return found
+
+    def _fastest_way(self, engine, sequences):
         ways = engine.ways(sequences)
         if len(ways) == 1:
             return ways[0][0], ways[0][1:]
@@ -51,8 +71,8 @@ class Turns:
         engine.run(batches, 1, variant)
         return max(1, round(SECONDS_PER_TURN / min(engine.run(batches, 2, variant))))
 
-    @staticmethod
-    def _one(engine, repeat, batches, variant):
+    def _one(self, engine, repeat, batches, variant):
+        self._sleep(self._pause)
         before = engine.figures.cpu_seconds()
         seconds = engine.run(batches, repeat, variant)
         return {"s": statistics.median(seconds), "cpu_s": (engine.figures.cpu_seconds() - before) / repeat}

@@ -16,16 +16,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 from engine_process import EngineProcess  # noqa: E402
+from peer_turns import Unavailable  # noqa: E402
 
 EXPORT_OF = {"openvino": "openvino", "onnxruntime": "onnx", "ctranslate2": "ctranslate2", "sentence-transformers": None}
 TITLES = {"bouquet": "Bouquet", "openvino": "OpenVINO", "onnxruntime": "ONNX Runtime", "ctranslate2": "CTranslate2",
           "sentence-transformers": "sentence-transformers"}
 PEER_BATCHES = (1, 8, 32)
 STEP_TOKENS = (256, 1024)
-
-
-class Unavailable(Exception):
-    """Why an engine is left out."""
 
 
 class ProcessFigures:

@@ -4,7 +4,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-from peer_turns import Turns, groups_that_fit, median_ratio, shares  # noqa: E402
+from peer_turns import Turns, Unavailable, groups_that_fit, median_ratio, shares  # noqa: E402
 
 
 class FakeEngine:
@@ -12,12 +12,15 @@ class FakeEngine:
 
     def __init__(self, name, log, **seconds):
         self.name, self._log, self._seconds = name, log, seconds
-        self.figures, self._spent = self, 0.0
+        self.figures, self._spent, self.fails_after = self, 0.0, 1000
 
     def ways(self, _):
         return [(variant, [[[1]]], variant) for variant in self._seconds]
 
     def run(self, batches, repeat, variant):
+        self.fails_after -= 1
+        if self.fails_after < 0:
+            raise Unavailable("out of memory")
         self._log.append((self.name, repeat))
         self._spent += 2 * repeat * self._seconds[variant]
         return [len(batches) * self._seconds[variant]] * repeat
@@ -30,7 +33,7 @@ class TurnsTest(unittest.TestCase):
     def setUp(self):
         self.log, self.pauses = [], []
         self.engines = [FakeEngine("a", self.log, one=0.02), FakeEngine("b", self.log, one=0.3)]
-        self.turns = Turns(self.engines, 2, None, self.pauses.append)
+        self.turns = Turns(list(self.engines), 2, None, sleep=self.pauses.append)
         self.work = {engine: ([[[1]]], "one") for engine in self.engines}
 
     def test_alternate_and_each_begins_in_turn(self):
@@ -51,7 +54,17 @@ class TurnsTest(unittest.TestCase):
 
     def test_take_the_way_that_is_fastest(self):
         engine = FakeEngine("c", self.log, one=0.5, fixed=0.4, streams=0.45)
-        self.assertEqual(self.turns.fastest_way(engine, [[1]])[0], "fixed")
+        found = Turns([engine], 1, None, sleep=self.pauses.append).fastest_ways([[1]])
+        self.assertEqual(found[engine][0], "fixed")
+
+    def test_go_on_without_an_engine_that_fails(self):
+        failed = []
+        turns = Turns(list(self.engines), 2, None, lambda engine, why: failed.append((engine.name, str(why))),
+                      sleep=self.pauses.append)
+        self.engines[0].fails_after = 3
+        taken, _ = turns.take(self.work, 3)
+        self.assertEqual(failed, [("a", "out of memory")])
+        self.assertEqual([(engine.name, len(some)) for engine, some in taken.items()], [("b", 3)])
 
 
 class FiguresTest(unittest.TestCase):
