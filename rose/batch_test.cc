@@ -15,7 +15,9 @@ constexpr BatchLimits kLimits = {.vocabulary_rows = 10,
                                  .max_positions = 4,
                                  .max_tokens = 6,
                                  .max_sequences = 3,
-                                 .width = 8};
+                                 .width = 8,
+                                 .max_rows = 4,
+                                 .takes_spans = true};
 
 Batch TwoSequences() {
   Batch batch;

@@ -164,6 +164,9 @@ Status Batcher::CheckSequence(const Sequence& sequence, const Sequence& first) c
     return InvalidArgument(
         fmt::format("dimensions must be 1..{}: {}", limits.width, sequence.output.dimensions));
   }
+  if (sequence.output.dtype != model::RowDtype::kFloat32) {
+    return Unimplemented("rows are answered in float32: other row formats are not offered");
+  }
   if (sequence.output != first.output) {
     return InvalidArgument("the sequences of one chunk must ask for the same output");
   }

@@ -26,9 +26,8 @@ std::span<const float> RowOf(const model::RowBlock& block, size_t sequence_index
   CHECK_LE(dimensions, block.width);
   const size_t row = block.offsets[sequence_index];
   CHECK_EQ(block.offsets[sequence_index + 1], row + 1);
-  CHECK_LE((row + 1) * block.width * sizeof(float), block.data.size());
-  const auto* rows = reinterpret_cast<const float*>(block.data.data());
-  return {rows + row * block.width, dimensions};
+  CHECK_LE((row + 1) * block.stride(), block.data.size());
+  return {reinterpret_cast<const float*>(block.data.data() + row * block.stride()), dimensions};
 }
 
 }  // namespace
