@@ -5,11 +5,11 @@
 #include "rose/backend/cuda/device/vector_access.cuh"
 #include "rose/backend/cuda/kernels/vector_width.h"
 
-// A block takes kLanes · kVec columns of one row and one mode. A column has kPartials partial sums,
-// each of every kPartials-th token, which are added up as a tree at the end. A few rows take blocks
-// of as many groups of kLanes threads; many rows, which fill the device anyway, take small blocks
-// whose threads hold several partial sums. Which are added to which is the same: the same bits in
-// every batch.
+// A block takes a few columns, LanesOf(kVec) · kVec, of one row and one mode. A column has
+// kLargeBlock / LanesOf(kVec) partial sums, one of every so-many-th token each, which are added up
+// as a tree at the end. Few rows take large blocks, in which a thread holds one partial sum; many
+// rows, which fill the device anyway, take small blocks, in which it holds several. What is added
+// to what is the same: the same bits in every batch.
 
 namespace bouquet::rose::cuda {
 namespace {
@@ -44,13 +44,88 @@ __device__ __forceinline__ void Combine(PoolingMode mode, Values<kVec>* total,
   }
 }
 
+/// What a mode reads of a row's tokens, counted from the sequence's first one, and the factor of
+/// the sum.
+struct ModeTokens {
+  int32_t begin;
+  int32_t end;
+  float scale;
+};
+
+__device__ __forceinline__ ModeTokens TokensOf(PoolingMode mode, const PoolingRange& range) {
+  const int32_t length = range.end - range.first;
+  ModeTokens tokens = {range.begin - range.first, length, 1.0F};
+  const auto count = static_cast<float>(length - tokens.begin);
+  switch (mode) {
+    case PoolingMode::kCls:
+      tokens.begin = 0;
+      tokens.end = min(1, length);
+      break;
+    case PoolingMode::kLastToken: tokens.begin = max(0, length - 1); break;
+    case PoolingMode::kMax: break;
+    case PoolingMode::kMean: tokens.scale = 1.0F / count; break;
+    case PoolingMode::kMeanSqrtLength: tokens.scale = 1.0F / sqrtf(count); break;
+    case PoolingMode::kWeightedMean:
+      tokens.scale = 2.0F / (static_cast<float>(tokens.begin + 1 + length) * count);
+      break;
+  }
+  return tokens;
+}
+
+/// One thread's share of a column's partial sums: group + j · kGroups of kShare · kGroups.
+template <int kVec, int kShare, int kGroups>
+struct PartialSums {
+  Values<kVec> totals[kShare];
+
+  __device__ __forceinline__ void Clear(float neutral) {
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {
+#pragma unroll
+      for (int k = 0; k < kVec; ++k) {
+        totals[j].at[k] = neutral;
+      }
+    }
+  }
+
+  __device__ __forceinline__ void Add(PoolingMode mode, const ModeTokens& tokens, int group,
+                                      const __nv_bfloat16* hidden, int64_t stride) {
+    constexpr int kUnroll = kShare == 1 ? 4 : 1;
+#pragma unroll kUnroll
+    for (int32_t next = tokens.begin + group; next < tokens.end; next += kShare * kGroups) {
+      Values<kVec> values[kShare] = {};
+#pragma unroll
+      for (int j = 0; j < kShare; ++j) {
+        if (next + j * kGroups < tokens.end) {
+          values[j] = Load<kVec>(hidden + (next + j * kGroups) * stride);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < kShare; ++j) {
+        if (next + j * kGroups < tokens.end) {
+          Weigh(mode, next + j * kGroups, &values[j]);
+          Combine(mode, &totals[j], values[j]);
+        }
+      }
+    }
+  }
+
+  /// The upper part of the tree.
+  __device__ __forceinline__ Values<kVec> Combined(PoolingMode mode) {
+#pragma unroll
+    for (int half = kShare / 2; half > 0; half /= 2) {
+#pragma unroll
+      for (int j = 0; j < half; ++j) {
+        Combine(mode, &totals[j], totals[j + half]);
+      }
+    }
+    return totals[0];
+  }
+};
+
 template <int kVec, int kThreads>
 __global__ void __launch_bounds__(kThreads) PoolingKernel(PoolingArgs args) {
   constexpr int kLanes = LanesOf(kVec);
   constexpr int kGroups = kThreads / kLanes;
-  constexpr int kPartials = kLargeBlock / kLanes;
-  constexpr int kShare = kPartials / kGroups;  // of a thread: partials group + j · kGroups
-  constexpr int kUnroll = kShare == 1 ? 4 : 1;
   __shared__ Values<kVec> partial[kGroups][kLanes];
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int group = static_cast<int>(threadIdx.x) / kLanes;
@@ -59,67 +134,16 @@ __global__ void __launch_bounds__(kThreads) PoolingKernel(PoolingArgs args) {
   const PoolingMode mode = args.modes[blockIdx.z];
   const bool is_in_row = column < args.width;
   const PoolingRange range = args.ranges[row];
-  const int32_t length = range.end - range.first;
+  const ModeTokens tokens = TokensOf(mode, range);
+  const bool has_tokens = tokens.begin < tokens.end;
 
-  int32_t begin = range.begin - range.first;
-  int32_t end = length;
-  float scale = 1;
-  const auto count = static_cast<float>(length - begin);
-  switch (mode) {
-    case PoolingMode::kCls:
-      begin = 0;
-      end = min(1, length);
-      break;
-    case PoolingMode::kLastToken: begin = max(0, length - 1); break;
-    case PoolingMode::kMax: break;
-    case PoolingMode::kMean: scale = 1.0F / count; break;
-    case PoolingMode::kMeanSqrtLength: scale = 1.0F / sqrtf(count); break;
-    case PoolingMode::kWeightedMean:
-      scale = 2.0F / (static_cast<float>(begin + 1 + length) * count);
-      break;
-  }
-  if (begin >= end) {
-    scale = 0;
-  }
-
-  Values<kVec> totals[kShare];
-#pragma unroll
-  for (int j = 0; j < kShare; ++j) {
-#pragma unroll
-    for (int k = 0; k < kVec; ++k) {
-      totals[j].at[k] = mode == PoolingMode::kMax && begin < end ? -INFINITY : 0.0F;
-    }
-  }
+  PartialSums<kVec, kLargeBlock / kThreads, kGroups> sums;
+  sums.Clear(mode == PoolingMode::kMax && has_tokens ? -INFINITY : 0.0F);
   if (is_in_row) {
-    const __nv_bfloat16* hidden = args.hidden + range.first * args.hidden_stride + column;
-#pragma unroll kUnroll
-    for (int32_t next = begin + group; next < end; next += kPartials) {
-      Values<kVec> values[kShare] = {};
-#pragma unroll
-      for (int j = 0; j < kShare; ++j) {
-        const int32_t token = next + j * kGroups;
-        if (token < end) {
-          values[j] = Load<kVec>(hidden + token * args.hidden_stride);
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < kShare; ++j) {
-        const int32_t token = next + j * kGroups;
-        if (token < end) {
-          Weigh(mode, token, &values[j]);
-          Combine(mode, &totals[j], values[j]);
-        }
-      }
-    }
+    sums.Add(mode, tokens, group, args.hidden + range.first * args.hidden_stride + column,
+             args.hidden_stride);
   }
-#pragma unroll
-  for (int half = kShare / 2; half > 0; half /= 2) {
-#pragma unroll
-    for (int j = 0; j < half; ++j) {
-      Combine(mode, &totals[j], totals[j + half]);
-    }
-  }
-  Values<kVec> total = totals[0];
+  Values<kVec> total = sums.Combined(mode);
   partial[group][lane] = total;
   for (int half = kGroups / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -132,7 +156,7 @@ __global__ void __launch_bounds__(kThreads) PoolingKernel(PoolingArgs args) {
     float* out = args.out + row * args.out_stride + blockIdx.z * args.width + column;
 #pragma unroll
     for (int k = 0; k < kVec; ++k) {
-      out[k] = begin < end ? total.at[k] * scale : 0.0F;
+      out[k] = has_tokens ? total.at[k] * tokens.scale : 0.0F;
     }
   }
 }
