@@ -16,9 +16,11 @@ namespace bouquet::rose::cuda {
 namespace {
 
 // Raise when a kernel changes the last bits of a result.
-constexpr int kKernelVersion = 1;
-// Captured steps kept at once. A step of a 28-layer network has some 300 nodes.
-constexpr size_t kMaxGraphs = 128;
+constexpr int kKernelVersion = 2;
+// Padded sizes of steps remembered at once, and the memory of those that are captured: a step of a
+// 28-layer network has some 300 nodes, about a MiB.
+constexpr size_t kMaxStepSizes = 1024;
+constexpr int64_t kMaxGraphBytes = int64_t{256} << 20;
 // Products are measured up to as many rows; beyond, the algorithm of the largest is taken.
 constexpr int32_t kMostMeasuredTokens = 8192;
 constexpr int64_t kMaxElements = int64_t{1} << 40;
@@ -59,7 +61,7 @@ CudaBackend::CudaBackend(const BackendOptions& options, DeviceFacts device)
       device_(std::move(device)),
       device_name_(fmt::format("cuda:{}", device_.index)),
       allocator_(options.memory_fraction),
-      graphs_(kMaxGraphs, options.graphs == GraphMode::kStartup) {}
+      graphs_(kMaxStepSizes, kMaxGraphBytes, options.graphs == GraphMode::kStartup) {}
 
 CudaBackend::~CudaBackend() {
   if (stream_.get() != nullptr) {
@@ -163,7 +165,7 @@ Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences, int
   largest_ = LargestStep(max_tokens, max_sequences, max_rows);
   max_rows_ = max_rows;
   ASSIGN_OR_RETURN(attention_, RaggedAttention::Make(largest_.num_tokens, largest_.num_sequences,
-                                                     options_.attention));
+                                                     options_.attention, allocator_));
   const size_t input_bytes = InputLayout(largest_).bytes();
   ASSIGN_OR_RETURN(inputs_, allocator_.Allocate(input_bytes, "the inputs of a step"));
   for (std::unique_ptr<Ticket>& ticket : tickets_) {
@@ -178,6 +180,7 @@ Status CudaBackend::FinishWarmUp() {
   const std::vector<int64_t> rows =
       PaddedTokenCounts(std::min(largest_.num_tokens, kMostMeasuredTokens));
   gemm_->Tune(rows, stream_.get());
+  graphs_.set_max_bytes(std::min(kMaxGraphBytes, allocator_.Available()));
   return {};
 }
 
@@ -244,8 +247,15 @@ void CudaBackend::Launch(const StepSizes& padded, const StepInputs& inputs,
   if (action == Action::kCapture) {
     Result<Graph> graph = Capture(inputs, forward);
     if (graph.ok()) {
-      graphs_.Insert(padded, std::move(graph).value());
-      action = Action::kReplay;
+      const int64_t bytes = graph->bytes();
+      if (graphs_.Insert(padded, std::move(graph).value(), bytes)) {
+        action = Action::kReplay;
+      } else {
+        LogWarning(
+            "steps of {} tokens and {} sequences run without a graph: --memory-fraction {} leaves "
+            "no memory for one",
+            padded.num_tokens, padded.num_sequences, options_.memory_fraction);
+      }
     } else {
       LogWarning("steps of {} tokens and {} sequences run without a graph: {}", padded.num_tokens,
                  padded.num_sequences, graph.status().message());
@@ -262,15 +272,20 @@ void CudaBackend::Launch(const StepSizes& padded, const StepInputs& inputs,
 
 void CudaBackend::RunForward(const StepInputs& inputs, const Forward& forward) {
   has_plan_ = false;
+  ++step_;
+  gemm_->BeginStep();
   forward(inputs);
   current_ = nullptr;
 }
 
 Result<Graph> CudaBackend::Capture(const StepInputs& inputs, const Forward& forward) {
-  return Graph::Capture(capture_stream_.get(), [&] {
-    current_ = capture_stream_.get();
-    RunForward(inputs, forward);
-  });
+  return Graph::Capture(
+      capture_stream_.get(),
+      [&] {
+        current_ = capture_stream_.get();
+        RunForward(inputs, forward);
+      },
+      gemm_->small_workspaces());
 }
 
 void CudaBackend::CopyResults(const StepSlotMemory& slot) {

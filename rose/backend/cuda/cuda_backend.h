@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "rose/backend/backend.h"
@@ -88,6 +89,9 @@ class CudaBackend final : public Backend {
   /// [rows, cols] bfloat16 that lasts until the next use. Allocated by the first step that needs
   /// it, for the largest; no memory fails that step, and the result is empty.
   TensorView Scratch(Tensor* scratch, int64_t rows, int64_t cols);
+  /// Of this step's tokens, [num_tokens, head_dim / 2]; computed for the first layer that asks.
+  /// Memory as for Scratch; null without.
+  const float2* Rotations(const AttentionDesc& desc, const StepInputs& inputs);
   void RotateHeads(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv);
   /// Error: kUnimplemented for a layer that no kernel serves. A step that meets one fails with it,
   /// which the first step, while loading, does for every layer.
@@ -114,6 +118,14 @@ class CudaBackend final : public Backend {
   bool has_plan_ = false;  // of attention, in this step
   bool is_warm_ = false;   // scratch memory is there, so that a step can be captured
   Tensor normed_, product_;
+  struct Rotation {
+    float theta = 0;
+    int32_t head_dim = 0;
+    Tensor values;
+    int64_t step = 0;  // that the values belong to
+  };
+  std::vector<Rotation> rotations_;
+  int64_t step_ = 0;  // counts forward passes, captured ones too
   Status step_status_;
   std::array<std::unique_ptr<Ticket>, kStepsUnderWay> tickets_;
   GraphCache<Graph> graphs_;

@@ -38,7 +38,7 @@ class PlannedAttention final : public RaggedAttention {
   PlannedAttention(int32_t max_tokens, int32_t max_sequences, AttentionFamily family)
       : limits_{max_sequences, max_tokens, max_tokens}, family_(family) {}
 
-  Status Initialize();
+  Status Initialize(DeviceAllocator& allocator);
 
   Status CheckServed(const AttentionShape& shape) const override;
   void Plan(const AttentionShape& shape, const AttentionSizes& sizes,
@@ -62,8 +62,8 @@ class PlannedAttention final : public RaggedAttention {
   AttentionShape planned_shape_;
 };
 
-Status PlannedAttention::Initialize() {
-  RETURN_IF_ERROR(lists_.Allocate(limits_));
+Status PlannedAttention::Initialize(DeviceAllocator& allocator) {
+  RETURN_IF_ERROR(lists_.Allocate(limits_, allocator));
   if (const cudaError_t error = PrepareTensorCoreAttention(); error != cudaSuccess) {
     return Internal(fmt::format("attention could not be prepared: {}", cudaGetErrorString(error)));
   }
@@ -152,7 +152,8 @@ void PlannedAttention::Run(const AttentionShape& shape, const AttentionSizes& si
 
 Result<std::unique_ptr<RaggedAttention>> RaggedAttention::Make(int32_t max_tokens,
                                                                int32_t max_sequences,
-                                                               std::string_view forced) {
+                                                               std::string_view forced,
+                                                               DeviceAllocator& allocator) {
   ASSIGN_OR_RETURN(const AttentionFamily family, ParseAttentionFamily(forced));
   if (family == AttentionFamily::kFa3 && !kFa3Built) {
     return InvalidArgument(
@@ -167,7 +168,7 @@ Result<std::unique_ptr<RaggedAttention>> RaggedAttention::Make(int32_t max_token
         fmt::format("attention plans 1 to {} tokens a step: {}", kMaxPlannedTokens, max_tokens));
   }
   auto attention = std::make_unique<PlannedAttention>(max_tokens, max_sequences, family);
-  RETURN_IF_ERROR(attention->Initialize());
+  RETURN_IF_ERROR(attention->Initialize(allocator));
   return std::unique_ptr<RaggedAttention>(std::move(attention));
 }
 

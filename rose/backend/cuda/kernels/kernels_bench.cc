@@ -202,19 +202,35 @@ void TimeRotary(Bench& bench, int64_t tokens) {
   RotaryArgs args;
   args.row_stride = kQueryKeyValue;
   args.tokens = tokens;
-  args.positions = bench.Upload(positions);
   args.num_heads = 16;
   args.num_kv_heads = 8;
   args.head_dim = 128;
   args.query_gain = bench.Upload(std::vector<float>(128, 1.0F));
   args.key_gain = args.query_gain;
-  args.rotates = true;
-  std::fill(std::begin(args.frequencies), std::end(args.frequencies), 0.01F);
+  RotationsArgs rotations;
+  rotations.rotations = bench.Take<float2>(tokens * 64);
+  rotations.positions = bench.Upload(positions);
+  rotations.tokens = tokens;
+  rotations.head_dim = args.head_dim;
+  std::fill(std::begin(rotations.frequencies), std::end(rotations.frequencies), 0.01F);
+  args.rotations = rotations.rotations;
+  LaunchRotations(rotations, bench.stream());
   bench.Report(fmt::format("norm and rotation of q and k, [{}, 24 x 128]", tokens),
                Bytes(2 * tokens * 3072), [&](int i) {
                  args.qkv = At(qkv, i);
                  LaunchRotary(args, bench.stream());
                });
+}
+
+void TimeRotations(Bench& bench, int64_t tokens) {
+  RotationsArgs args;
+  args.rotations = bench.Take<float2>(tokens * 64);
+  args.positions = bench.Take<int32_t>(tokens);
+  args.tokens = tokens;
+  args.head_dim = 128;
+  bench.Report(fmt::format("sines and cosines of a step, [{}, 64], in cache", tokens),
+               static_cast<double>(tokens) * (64 * sizeof(float2) + sizeof(int32_t)),
+               [&](int) { LaunchRotations(args, bench.stream()); });
 }
 
 void TimeActivations(Bench& bench, int64_t tokens) {
@@ -314,6 +330,7 @@ int Run(int64_t largest) {
     TimeEmbedding(bench, tokens);
     TimeNorms(bench, tokens);
     TimeRotary(bench, tokens);
+    TimeRotations(bench, tokens);
     TimeActivations(bench, tokens);
     TimePooling(bench, tokens, 1, PoolingMode::kMean);
     TimePooling(bench, tokens, std::max<int64_t>(tokens / 512, 1), PoolingMode::kMean);
