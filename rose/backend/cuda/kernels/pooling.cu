@@ -72,60 +72,48 @@ __device__ __forceinline__ ModeTokens TokensOf(PoolingMode mode, const PoolingRa
   return tokens;
 }
 
-/// One thread's share of a column's partial sums: group + j · kGroups of kShare · kGroups.
+/// Adds what one thread reads to its share of a column's partial sums: `totals[j]` is number group
+/// + j · kGroups of kShare · kGroups.
 template <int kVec, int kShare, int kGroups>
-struct PartialSums {
-  Values<kVec> totals[kShare];
-
-  __device__ __forceinline__ void Clear(float neutral) {
+__device__ __forceinline__ void AddTokens(PoolingMode mode, const ModeTokens& tokens, int group,
+                                          const __nv_bfloat16* hidden, int64_t stride,
+                                          Values<kVec> (&totals)[kShare]) {
+  constexpr int kUnroll = kShare == 1 ? 4 : 1;
+#pragma unroll kUnroll
+  for (int32_t next = tokens.begin + group; next < tokens.end; next += kShare * kGroups) {
+    Values<kVec> values[kShare];
+#pragma unroll
+    for (int j = 0; j < kShare; ++j) {  // eight loads under way, hence no branch
+      const int32_t token = j == 0 ? next : min(next + j * kGroups, tokens.end - 1);
+      values[j] = Load<kVec>(hidden + token * stride);
+    }
 #pragma unroll
     for (int j = 0; j < kShare; ++j) {
-#pragma unroll
-      for (int k = 0; k < kVec; ++k) {
-        totals[j].at[k] = neutral;
+      if (j == 0 || next + j * kGroups < tokens.end) {
+        Weigh(mode, next + j * kGroups, &values[j]);
+        Combine(mode, &totals[j], values[j]);
       }
     }
   }
+}
 
-  __device__ __forceinline__ void Add(PoolingMode mode, const ModeTokens& tokens, int group,
-                                      const __nv_bfloat16* hidden, int64_t stride) {
-    constexpr int kUnroll = kShare == 1 ? 4 : 1;
-#pragma unroll kUnroll
-    for (int32_t next = tokens.begin + group; next < tokens.end; next += kShare * kGroups) {
-      Values<kVec> values[kShare] = {};
+/// The upper part of the tree, in one thread: the sum of all ends in `totals[0]`.
+template <int kVec, int kShare>
+__device__ __forceinline__ void CombineShare(PoolingMode mode, Values<kVec>* totals) {
+  if constexpr (kShare > 1) {
 #pragma unroll
-      for (int j = 0; j < kShare; ++j) {
-        if (next + j * kGroups < tokens.end) {
-          values[j] = Load<kVec>(hidden + (next + j * kGroups) * stride);
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < kShare; ++j) {
-        if (next + j * kGroups < tokens.end) {
-          Weigh(mode, next + j * kGroups, &values[j]);
-          Combine(mode, &totals[j], values[j]);
-        }
-      }
+    for (int j = 0; j < kShare / 2; ++j) {
+      Combine(mode, &totals[j], totals[j + kShare / 2]);
     }
+    CombineShare<kVec, kShare / 2>(mode, totals);
   }
-
-  /// The upper part of the tree.
-  __device__ __forceinline__ Values<kVec> Combined(PoolingMode mode) {
-#pragma unroll
-    for (int half = kShare / 2; half > 0; half /= 2) {
-#pragma unroll
-      for (int j = 0; j < half; ++j) {
-        Combine(mode, &totals[j], totals[j + half]);
-      }
-    }
-    return totals[0];
-  }
-};
+}
 
 template <int kVec, int kThreads>
 __global__ void __launch_bounds__(kThreads) PoolingKernel(PoolingArgs args) {
   constexpr int kLanes = LanesOf(kVec);
   constexpr int kGroups = kThreads / kLanes;
+  constexpr int kShare = kLargeBlock / kThreads;
   __shared__ Values<kVec> partial[kGroups][kLanes];
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int group = static_cast<int>(threadIdx.x) / kLanes;
@@ -137,13 +125,21 @@ __global__ void __launch_bounds__(kThreads) PoolingKernel(PoolingArgs args) {
   const ModeTokens tokens = TokensOf(mode, range);
   const bool has_tokens = tokens.begin < tokens.end;
 
-  PartialSums<kVec, kLargeBlock / kThreads, kGroups> sums;
-  sums.Clear(mode == PoolingMode::kMax && has_tokens ? -INFINITY : 0.0F);
-  if (is_in_row) {
-    sums.Add(mode, tokens, group, args.hidden + range.first * args.hidden_stride + column,
-             args.hidden_stride);
+  Values<kVec> totals[kShare];
+#pragma unroll
+  for (int j = 0; j < kShare; ++j) {
+#pragma unroll
+    for (int k = 0; k < kVec; ++k) {
+      totals[j].at[k] = mode == PoolingMode::kMax && has_tokens ? -INFINITY : 0.0F;
+    }
   }
-  Values<kVec> total = sums.Combined(mode);
+  if (is_in_row) {
+    AddTokens<kVec, kShare, kGroups>(mode, tokens, group,
+                                     args.hidden + range.first * args.hidden_stride + column,
+                                     args.hidden_stride, totals);
+  }
+  CombineShare<kVec, kShare>(mode, totals);
+  Values<kVec> total = totals[0];
   partial[group][lane] = total;
   for (int half = kGroups / 2; half > 0; half /= 2) {
     __syncthreads();
