@@ -206,6 +206,10 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
   const AttentionSizes sizes{.num_sequences = inputs.num_sequences,
                              .num_tokens = inputs.num_tokens,
                              .longest_sequence = inputs.longest_sequence};
+  if (!desc.relative_bias.empty()) {
+    step_status_ = Unimplemented("attention with a bias by distance runs on a CPU only");
+    return;
+  }
   if (Status served = CheckServed(shape, rotates); !served.ok()) {
     step_status_ = std::move(served);
     return;
