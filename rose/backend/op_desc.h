@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "rose/tensor/tensor.h"
 
 // The ops of a forward pass as fused descriptors, in the order in which a forward pass meets them.
@@ -129,6 +130,17 @@ struct RelativeBias {
   /// The column of distance 0.
   int32_t centre() const { return static_cast<int32_t>(table.cols / 2); }
   int32_t max_distance() const { return centre() - kMargin; }
+  /// Where head 0 has distance 0, or null when empty. CHECKs the table's shape.
+  const float* AtZero(int32_t num_heads) const {
+    if (empty()) {
+      return nullptr;
+    }
+    CHECK(table.dtype == Dtype::kFloat32);
+    CHECK_EQ(table.rows, num_heads);
+    CHECK_EQ(table.cols % 2, 1);
+    CHECK_GE(max_distance(), 0);
+    return table.as<const float>() + centre();
+  }
 };
 
 /// Ragged attention over q, k, v lying side by side in one matrix: softmax(scale · q·kᵀ [+ relative

@@ -20,19 +20,6 @@ int64_t PaddedHeadDim(int64_t head_dim) {
 
 int64_t RoundToLine(int64_t floats) { return (floats + 15) / 16 * 16; }
 
-/// Of head 0; null without a bias.
-const float* RelativeBiasAtZero(const AttentionDesc& desc) {
-  const TensorView& table = desc.relative_bias.table;
-  if (desc.relative_bias.empty()) {
-    return nullptr;
-  }
-  CHECK(table.dtype == Dtype::kFloat32);
-  CHECK_EQ(table.rows, desc.num_heads);
-  CHECK_EQ(table.cols % 2, 1);
-  CHECK_GE(desc.relative_bias.max_distance(), 0);
-  return table.as<const float>() + desc.relative_bias.centre();
-}
-
 }  // namespace
 
 void AttentionRunner::Prepare(int32_t workers, int32_t max_tokens, int32_t max_sequences) {
@@ -176,7 +163,7 @@ void AttentionRunner::Run(const AttentionDesc& desc, const StepInputs& inputs, T
   CHECK_EQ(qkv.cols, (desc.num_heads + 2 * desc.num_kv_heads) * int64_t{desc.head_dim});
   CHECK_EQ(out.rows, inputs.num_tokens);
   CHECK_EQ(out.cols, desc.num_heads * int64_t{desc.head_dim});
-  const float* relative_bias = RelativeBiasAtZero(desc);
+  const float* relative_bias = desc.relative_bias.AtZero(desc.num_heads);
   NeedScratch(desc.head_dim, desc.num_heads / desc.num_kv_heads);
   Rotate(desc, inputs, qkv, kernels, pool);
   CutIntoTasks(desc, inputs, pool.size());

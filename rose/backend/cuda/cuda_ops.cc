@@ -202,14 +202,11 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
                              .num_kv_heads = desc.num_kv_heads,
                              .head_dim = desc.head_dim,
                              .mask = desc.mask,
-                             .window = desc.window};
+                             .window = desc.window,
+                             .relative_bias = !desc.relative_bias.empty()};
   const AttentionSizes sizes{.num_sequences = inputs.num_sequences,
                              .num_tokens = inputs.num_tokens,
                              .longest_sequence = inputs.longest_sequence};
-  if (!desc.relative_bias.empty()) {
-    step_status_ = Unimplemented("attention with a bias by distance runs on a CPU only");
-    return;
-  }
   if (Status served = CheckServed(shape, rotates); !served.ok()) {
     step_status_ = std::move(served);
     return;
@@ -229,7 +226,10 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
                    .row_stride = qkv.row_stride,
                    .out = out.as<__nv_bfloat16>(),
                    .sequence_offsets = inputs.sequence_offsets,
-                   .scale = desc.scale},
+                   .scale = desc.scale,
+                   .relative_bias = desc.relative_bias.AtZero(desc.num_heads),
+                   .relative_bias_stride = desc.relative_bias.table.row_stride,
+                   .max_distance = desc.relative_bias.max_distance()},
                   current_);
 }
 
