@@ -98,7 +98,8 @@ class FakeStepEngine final : public tulip::StepEngine {
                ? tulip::GraphUse()
                : options_.graph_use[std::min(steps, options_.graph_use.size()) - 1];
   }
-  int32_t PaddedTokens(int32_t num_tokens, int32_t /*num_sequences*/) const override {
+  int32_t PaddedTokens(int32_t num_tokens, int32_t num_sequences) const override {
+    CHECK(num_sequences >= 1 && num_sequences <= num_tokens);  // as the real ones ask
     return (num_tokens + options_.padded_to - 1) / options_.padded_to * options_.padded_to;
   }
 

@@ -133,17 +133,16 @@ void ServingLoop::Launch() {
   for (const Sequence& sequence : batch_.sequences) {
     sequence.reply->MarkStarted();
   }
-  const auto num_sequences = static_cast<double>(batch_.sequences.size());
+  const auto num_sequences = static_cast<int32_t>(batch_.sequences.size());
   const int32_t num_tokens = batch_.num_tokens();
+  const int32_t padded = engine_.PaddedTokens(num_tokens, num_sequences);
   const Microseconds expected(static_cast<int64_t>(cost_.StepUs(num_tokens)));
   const TimePoint started = clock_.Now();
-  in_flight_.Push(engine_.Step(batch_.input), batch_, started, expected);
+  in_flight_.Push(engine_.Step(batch_.input), batch_, started, expected);  // takes the sequences
 
   metrics_.step_tokens.Observe(num_tokens);
   metrics_.step_sequences.Observe(num_sequences);
   metrics_.step_fill_ratio.Observe(static_cast<double>(num_tokens) / step_tokens_);
-  const int32_t padded =
-      engine_.PaddedTokens(num_tokens, static_cast<int32_t>(batch_.sequences.size()));
   if (padded > num_tokens) {
     metrics_.padding_tokens.Increment(padded - num_tokens);
   }

@@ -39,7 +39,7 @@ REFUSED = [
 
 
 def embed(url, texts):
-    body = json.dumps({"model": "any", "input": texts}).encode()
+    body = json.dumps({"input": texts}).encode()
     request = urllib.request.Request(url + "/v1/embeddings", body, {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         return np.array([row["embedding"] for row in json.load(answer)["data"]])
