@@ -91,6 +91,8 @@ TEST_F(EngineTest, TakesAStepOfTheLongestInputByDefault) {
 TEST_F(EngineTest, FilesOfEveryDtypePrefixAndNumberOfShardsGiveTheSameVectors) {
   const std::map<RandomFamily, std::string> prefixes = {{RandomFamily::kBert, "bert."},
                                                         {RandomFamily::kXlmRoberta, "roberta."},
+                                                        {RandomFamily::kMpnet, "mpnet."},
+                                                        {RandomFamily::kDistilBert, "distilbert."},
                                                         {RandomFamily::kQwen3Causal, "model."}};
   for (const auto& [family, prefix] : prefixes) {
     const std::vector<float> expected = Row(*LoadModel({.family = family}), {7, 8, 9});

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "model/output_spec.h"
 #include "rose/tensor/tensor.h"
 
@@ -129,8 +130,34 @@ struct RopeDesc {
   float theta = 10000.0F;
 };
 
-/// Ragged attention over q, k, v lying side by side in one matrix: softmax(scale · q·kᵀ [+ mask]) ·
-/// v, within each sequence. Query head h reads kv head h / (num_heads / num_kv_heads).
+/// What the distance of a key j from a query i adds to their score, per query head: a table over
+/// j − i, where distances beyond ±max_distance count as ±max_distance.
+struct RelativeBias {
+  /// The outermost entries are repeated so often at both ends of a row that a kernel may load whole
+  /// vectors there.
+  static constexpr int32_t kMargin = 16;
+
+  TensorView table;  // [num_heads, 2 · (max_distance + kMargin) + 1] float32, or empty
+  bool empty() const { return table.empty(); }
+  /// The column of distance 0.
+  int32_t centre() const { return static_cast<int32_t>(table.cols / 2); }
+  int32_t max_distance() const { return centre() - kMargin; }
+  /// Where head 0 has distance 0, or null when empty. CHECKs the table's shape.
+  const float* AtZero(int32_t num_heads) const {
+    if (empty()) {
+      return nullptr;
+    }
+    CHECK(table.dtype == Dtype::kFloat32);
+    CHECK_EQ(table.rows, num_heads);
+    CHECK_EQ(table.cols % 2, 1);
+    CHECK_GE(max_distance(), 0);
+    return table.as<const float>() + centre();
+  }
+};
+
+/// Ragged attention over q, k, v lying side by side in one matrix: softmax(scale · q·kᵀ [+ relative
+/// bias] [+ mask]) · v, within each sequence. Query head h reads kv head h / (num_heads /
+/// num_kv_heads).
 struct AttentionDesc {
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
@@ -141,6 +168,7 @@ struct AttentionDesc {
   NormWeights query_norm;  // RMSNorm per head before RoPE, or empty: [1, head_dim]
   NormWeights key_norm;
   RopeDesc rope;
+  RelativeBias relative_bias;
 };
 
 enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };

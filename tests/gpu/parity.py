@@ -33,12 +33,16 @@ TINY = {
                                  "--no-normalize"],
     "tiny bert, dense": ["--pooling", "max", "mean", "--dense", "16", "--dense-residual"],
     "tiny xlm-roberta": ["--family", "xlm-roberta"],
+    "tiny mpnet": ["--family", "mpnet"],
+    "small mpnet": ["--shape", "small-mpnet"],
+    "tiny distilbert": ["--family", "distilbert"],
     "tiny qwen3 causal": ["--family", "qwen3-causal"],
     "tiny qwen3 bidirectional": ["--family", "qwen3-bidirectional"],
 }
 TRUE_SIZE = {
     "minilm-l6 shape": ["--shape", "minilm-l6"],
     "bge-base shape": ["--shape", "bge-base"],
+    "mpnet-base shape": ["--shape", "mpnet-base"],
     "qwen3-0.6b shape, causal": ["--shape", "qwen3-0.6b", "--family", "qwen3-causal", "--dtype", "BF16"],
     "qwen3-0.6b shape, bidirectional": ["--shape", "qwen3-0.6b", "--family", "qwen3-bidirectional"],
     "xlm-roberta-large shape": ["--shape", "xlm-roberta-large"],
@@ -53,8 +57,8 @@ class Reference:
 
     def _longest(self):
         config = self._model[0].auto_model.config
-        is_roberta = "roberta" in config.model_type
-        return config.max_position_embeddings - (2 if is_roberta else 0)
+        starts_behind_padding = config.model_type in make_random_model.STARTS_BEHIND_PADDING
+        return config.max_position_embeddings - (2 if starts_behind_padding else 0)
 
     def ids(self, draw, length):
         return [draw.randrange(5, self._vocabulary) for _ in range(length)]

@@ -234,7 +234,8 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
                              .num_kv_heads = desc.num_kv_heads,
                              .head_dim = desc.head_dim,
                              .mask = desc.mask,
-                             .window = desc.window};
+                             .window = desc.window,
+                             .relative_bias = !desc.relative_bias.empty()};
   const AttentionSizes sizes{.num_sequences = inputs.num_sequences,
                              .num_tokens = inputs.num_tokens,
                              .longest_sequence = inputs.longest_sequence};
@@ -257,7 +258,10 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
                    .row_stride = qkv.row_stride,
                    .out = out.as<__nv_bfloat16>(),
                    .sequence_offsets = inputs.sequence_offsets,
-                   .scale = desc.scale},
+                   .scale = desc.scale,
+                   .relative_bias = desc.relative_bias.AtZero(desc.num_heads),
+                   .relative_bias_stride = desc.relative_bias.table.row_stride,
+                   .max_distance = desc.relative_bias.max_distance()},
                   current_);
 }
 
