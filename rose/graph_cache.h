@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <map>
 #include <utility>
@@ -21,18 +22,21 @@ struct GraphCounts {
 
 /// Which steps are captured, and when. A padded size that is seen for the first time runs eagerly
 /// (most are not seen again), the second time it is captured, from then on replayed. At most
-/// `capacity` sizes are kept; the one that was not used for longest goes first. `Graph` is whatever
-/// a device makes of a capture. Thread: one.
+/// `max_sizes` are remembered, and their graphs take at most `max_bytes`: what was not used for
+/// longest goes first. `Graph` is whatever a device makes of a capture. Thread: one.
 template <class Graph>
 class GraphCache {
  public:
   enum class Action : uint8_t { kRunEagerly, kCapture, kReplay };
 
   /// With `captures_at_once`, the first time already.
-  GraphCache(size_t capacity, bool captures_at_once)
-      : capacity_(capacity), captures_at_once_(captures_at_once) {
-    CHECK_GT(capacity, 0U);
+  GraphCache(size_t max_sizes, int64_t max_bytes, bool captures_at_once)
+      : max_sizes_(max_sizes), max_bytes_(max_bytes), captures_at_once_(captures_at_once) {
+    CHECK_GT(max_sizes, 0U);
   }
+
+  /// Before the first Insert.
+  void set_max_bytes(int64_t max_bytes) { max_bytes_ = max_bytes; }
 
   /// What to do with a step of these padded sizes. After kCapture call Insert (or SetUncapturable),
   /// after kReplay call Find.
@@ -52,12 +56,24 @@ class GraphCache {
 
   const Graph& Find(const StepSizes& sizes) const { return entries_.at(sizes).graph; }
 
-  const Graph& Insert(const StepSizes& sizes, Graph graph) {
+  /// Makes room for a graph of `bytes` and keeps it. False when it alone takes more than all may:
+  /// nothing is kept then, and these sizes run eagerly for good.
+  bool Insert(const StepSizes& sizes, Graph graph, int64_t bytes) {
+    if (bytes > max_bytes_) {
+      SetUncapturable(sizes);
+      return false;
+    }
+    // The sizes of this graph are at the front.
+    for (auto place = std::prev(recency_.end()); graph_bytes_ > max_bytes_ - bytes; --place) {
+      DropGraph(entries_.at(*place));
+    }
     Entry& entry = entries_.at(sizes);
     entry.graph = std::move(graph);
     entry.has_graph = true;
+    entry.bytes = bytes;
+    graph_bytes_ += bytes;
     Count(captures_);
-    return entry.graph;
+    return true;
   }
 
   /// A capture failed: these sizes run eagerly for good.
@@ -67,6 +83,7 @@ class GraphCache {
   }
 
   size_t size() const { return entries_.size(); }
+  int64_t graph_bytes() const { return graph_bytes_; }
   /// Thread: any.
   GraphCounts counts() const {
     return {replays_.load(std::memory_order_relaxed), captures_.load(std::memory_order_relaxed),
@@ -76,6 +93,7 @@ class GraphCache {
  private:
   struct Entry {
     Graph graph{};
+    int64_t bytes = 0;
     bool has_graph = false;
     bool cannot_be_captured = false;
     std::list<StepSizes>::iterator place;
@@ -90,12 +108,19 @@ class GraphCache {
     return Action::kRunEagerly;
   }
 
+  void DropGraph(Entry& entry) {
+    if (entry.has_graph) {
+      entry.graph = Graph{};
+      entry.has_graph = false;
+      graph_bytes_ -= entry.bytes;
+      Count(evictions_);
+    }
+  }
+
   void Add(const StepSizes& sizes) {
-    if (entries_.size() == capacity_) {
+    if (entries_.size() == max_sizes_) {
       const auto oldest = entries_.find(recency_.back());
-      if (oldest->second.has_graph) {
-        Count(evictions_);
-      }
+      DropGraph(oldest->second);
       entries_.erase(oldest);
       recency_.pop_back();
     }
@@ -103,7 +128,9 @@ class GraphCache {
     entries_[sizes].place = recency_.begin();
   }
 
-  size_t capacity_;
+  size_t max_sizes_;
+  int64_t max_bytes_;
+  int64_t graph_bytes_ = 0;
   bool captures_at_once_;
   std::map<StepSizes, Entry> entries_;
   std::list<StepSizes> recency_;  // most recently used first

@@ -5,7 +5,7 @@
 
 BUNDLE=build/bouquet-gpu.tar.xz
 BUNDLE_LIMIT_MIB=22
-GPU_PROGRAMS=(bouquet engine_timing engine_soak rose_backend_test rose_cuda_attention_test ragged_attention_bench kernels_bench)
+GPU_PROGRAMS=(bouquet engine_timing engine_soak rose_backend_test rose_cuda_test rose_cuda_attention_test ragged_attention_bench kernels_bench)
 
 # Shared libraries of a program but those that every Linux has.
 libraries_of() {
@@ -78,6 +78,7 @@ gpu_test() {
   esac
   say "" "==== every op against plain loops"
   "$programs/rose_backend_test" --gtest_filter='Gpu/*:PaddedStepTest.*' --gtest_brief=1 || status=1
+  "$programs/rose_cuda_test" --gtest_brief=1 || status=1
   say "" "==== vectors against the reference library"
   gpu_python tests/gpu/parity.py --binary "$programs/engine_timing" ${GPU_MODEL:+--model "$GPU_MODEL"} "$@" || status=1
   say "" "==== bouquet serve, text to vector"

@@ -57,7 +57,7 @@ def main():
     gate = {"float32": 0.99999, "bfloat16": 0.999}[arguments.dtype]
 
     texts = TEXTS + texts_of_every_length()
-    reference = SentenceTransformer(arguments.model, device="cpu").encode(texts, batch_size=1).astype(np.float64)
+    reference = SentenceTransformer(arguments.model, device="cpu").float().encode(texts, batch_size=1).astype(np.float64)
     alone = np.concatenate([embed(arguments.bouquet, arguments.model, [text], flags) for text in texts])
     worst = {"alone": cosines(alone, reference)}
     drift = 0.0

@@ -16,9 +16,11 @@ namespace bouquet::rose::cuda {
 namespace {
 
 // Raise when a kernel changes the last bits of a result.
-constexpr int kKernelVersion = 1;
-// Captured steps kept at once. A step of a 28-layer network has some 300 nodes.
-constexpr size_t kMaxGraphs = 128;
+constexpr int kKernelVersion = 2;
+// Padded sizes of steps remembered at once, and the memory of those that are captured: a step of a
+// 28-layer network has some 300 nodes, about a MiB.
+constexpr size_t kMaxStepSizes = 1024;
+constexpr int64_t kMaxGraphBytes = int64_t{256} << 20;
 // Products are measured up to as many rows; beyond, the algorithm of the largest is taken.
 constexpr int32_t kMostMeasuredTokens = 8192;
 constexpr int64_t kMaxElements = int64_t{1} << 40;
@@ -59,7 +61,7 @@ CudaBackend::CudaBackend(const BackendOptions& options, DeviceFacts device)
       device_(std::move(device)),
       device_name_(fmt::format("cuda:{}", device_.index)),
       allocator_(options.memory_fraction),
-      graphs_(kMaxGraphs, options.graphs == GraphMode::kStartup) {}
+      graphs_(kMaxStepSizes, kMaxGraphBytes, options.graphs == GraphMode::kStartup) {}
 
 CudaBackend::~CudaBackend() {
   if (stream_.get() != nullptr) {
@@ -96,9 +98,11 @@ GraphCounts CudaBackend::graph_counts() const { return graphs_.counts(); }
 
 // --- loading ---
 
-StepSizes CudaBackend::LargestStep(int32_t max_tokens, int32_t max_sequences) const {
+StepSizes CudaBackend::LargestStep(int32_t max_tokens, int32_t max_sequences,
+                                   int32_t max_rows) const {
   const StepSizes sizes{.num_tokens = max_tokens,
                         .num_sequences = max_sequences,
+                        .num_rows = max_rows,
                         .longest_sequence = max_tokens,
                         .has_token_types = true};
   return options_.pad_steps ? PadStep(sizes) : sizes;
@@ -149,18 +153,19 @@ Result<std::unique_ptr<PackedWeight>> CudaBackend::PackRows(const LinearDesc& de
   return PackedMatrix::Make(desc, Dtype::kFloat32, allocator_, *upload_);
 }
 
-Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
-  if (max_tokens < 1 || max_sequences < 1) {
+Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) {
+  if (max_tokens < 1 || max_sequences < 1 || max_rows < max_sequences) {
     return InvalidArgument(fmt::format(
-        "a step must hold at least one token and one sequence: {}, {}", max_tokens, max_sequences));
+        "a step must hold at least one token, one sequence and a row for each: {}, {}, {}",
+        max_tokens, max_sequences, max_rows));
   }
   RETURN_IF_ERROR(
       CudaStatus(cudaStreamSynchronize(stream_.get()), "the weights could not be loaded"));
   upload_.reset();
-  largest_ = LargestStep(max_tokens, max_sequences);
-  max_sequences_ = max_sequences;
+  largest_ = LargestStep(max_tokens, max_sequences, max_rows);
+  max_rows_ = max_rows;
   ASSIGN_OR_RETURN(attention_, RaggedAttention::Make(largest_.num_tokens, largest_.num_sequences,
-                                                     options_.attention));
+                                                     options_.attention, allocator_));
   const size_t input_bytes = InputLayout(largest_).bytes();
   ASSIGN_OR_RETURN(inputs_, allocator_.Allocate(input_bytes, "the inputs of a step"));
   for (std::unique_ptr<Ticket>& ticket : tickets_) {
@@ -175,6 +180,7 @@ Status CudaBackend::FinishWarmUp() {
   const std::vector<int64_t> rows =
       PaddedTokenCounts(std::min(largest_.num_tokens, kMostMeasuredTokens));
   gemm_->Tune(rows, stream_.get());
+  graphs_.set_max_bytes(std::min(kMaxGraphBytes, allocator_.Available()));
   return {};
 }
 
@@ -207,6 +213,7 @@ StepTicket* CudaBackend::RunStep(const StepSlotMemory& slot, const Forward& forw
   const StepInputs& host = slot.host;
   StepSizes sizes{.num_tokens = host.num_tokens,
                   .num_sequences = host.num_sequences,
+                  .num_rows = host.num_rows,
                   .longest_sequence = host.longest_sequence,
                   .has_token_types = host.token_type_ids != nullptr};
   if (options_.pad_steps) {
@@ -214,6 +221,7 @@ StepTicket* CudaBackend::RunStep(const StepSlotMemory& slot, const Forward& forw
   }
   CHECK_LE(sizes.num_tokens, largest_.num_tokens);
   CHECK_LE(sizes.num_sequences, largest_.num_sequences);
+  CHECK_LE(sizes.num_rows, largest_.num_rows);
   const InputLayout layout(sizes);
   if (host.num_tokens > 0) {
     layout.Pack(host, ticket.inputs.get());
@@ -239,8 +247,15 @@ void CudaBackend::Launch(const StepSizes& padded, const StepInputs& inputs,
   if (action == Action::kCapture) {
     Result<Graph> graph = Capture(inputs, forward);
     if (graph.ok()) {
-      graphs_.Insert(padded, std::move(graph).value());
-      action = Action::kReplay;
+      const int64_t bytes = graph->bytes();
+      if (graphs_.Insert(padded, std::move(graph).value(), bytes)) {
+        action = Action::kReplay;
+      } else {
+        LogWarning(
+            "steps of {} tokens and {} sequences run without a graph: --memory-fraction {} leaves "
+            "no memory for one",
+            padded.num_tokens, padded.num_sequences, options_.memory_fraction);
+      }
     } else {
       LogWarning("steps of {} tokens and {} sequences run without a graph: {}", padded.num_tokens,
                  padded.num_sequences, graph.status().message());
@@ -257,33 +272,39 @@ void CudaBackend::Launch(const StepSizes& padded, const StepInputs& inputs,
 
 void CudaBackend::RunForward(const StepInputs& inputs, const Forward& forward) {
   has_plan_ = false;
+  ++step_;
+  gemm_->BeginStep();
   forward(inputs);
   current_ = nullptr;
 }
 
 Result<Graph> CudaBackend::Capture(const StepInputs& inputs, const Forward& forward) {
-  return Graph::Capture(capture_stream_.get(), [&] {
-    current_ = capture_stream_.get();
-    RunForward(inputs, forward);
-  });
+  return Graph::Capture(
+      capture_stream_.get(),
+      [&] {
+        current_ = capture_stream_.get();
+        RunForward(inputs, forward);
+      },
+      gemm_->small_workspaces());
 }
 
 void CudaBackend::CopyResults(const StepSlotMemory& slot) {
   if (slot.rows == nullptr || result_width_ == 0) {
     return;
   }
-  const auto sequences = static_cast<size_t>(slot.host.num_sequences);
-  const size_t row_bytes = sequences * static_cast<size_t>(result_width_) * sizeof(float);
-  const size_t offset = RowsOffset(max_sequences_);
+  const auto rows = static_cast<size_t>(slot.host.num_rows);
+  const size_t bytes =
+      rows * RowBytes(model::RowDtype::kFloat32, static_cast<size_t>(result_width_));
+  const size_t offset = RowsOffset(max_rows_);
   auto* statuses = reinterpret_cast<std::byte*>(slot.statuses);
-  if (reinterpret_cast<std::byte*>(slot.rows) == statuses + offset) {
-    CUDA_CHECK(cudaMemcpyAsync(statuses, results_.get(), offset + row_bytes, cudaMemcpyDeviceToHost,
+  if (slot.rows == statuses + offset) {
+    CUDA_CHECK(cudaMemcpyAsync(statuses, results_.get(), offset + bytes, cudaMemcpyDeviceToHost,
                                stream_.get()));
     return;
   }
   CUDA_CHECK(
-      cudaMemcpyAsync(statuses, results_.get(), sequences, cudaMemcpyDeviceToHost, stream_.get()));
-  CUDA_CHECK(cudaMemcpyAsync(slot.rows, results_.get() + offset, row_bytes, cudaMemcpyDeviceToHost,
+      cudaMemcpyAsync(statuses, results_.get(), rows, cudaMemcpyDeviceToHost, stream_.get()));
+  CUDA_CHECK(cudaMemcpyAsync(slot.rows, results_.get() + offset, bytes, cudaMemcpyDeviceToHost,
                              stream_.get()));
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "rose/backend/backend.h"
@@ -43,12 +44,12 @@ class CudaBackend final : public Backend {
   bool captures_steps() const override { return options_.graphs != GraphMode::kOff; }
   GraphCounts graph_counts() const override;
 
-  StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences) const override;
+  StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) const override;
   Result<Tensor> Allocate(Dtype dtype, int64_t rows, int64_t cols) override;
   Result<HostMemory> AllocateHost(size_t bytes) override;
   Result<Tensor> Upload(const HostTensor& source, Dtype dtype) override;
   Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) override;
-  Status FinishLoading(int32_t max_tokens, int32_t max_sequences) override;
+  Status FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) override;
   Status FinishWarmUp() override;
   Status CopyIn(const void* source, TensorView target) override;
   Status CopyOut(TensorView source, void* target) override;
@@ -88,6 +89,9 @@ class CudaBackend final : public Backend {
   /// [rows, cols] bfloat16 that lasts until the next use. Allocated by the first step that needs
   /// it, for the largest; no memory fails that step, and the result is empty.
   TensorView Scratch(Tensor* scratch, int64_t rows, int64_t cols);
+  /// Of this step's tokens, [num_tokens, head_dim / 2]; computed for the first layer that asks.
+  /// Memory as for Scratch; null without.
+  const float2* Rotations(const AttentionDesc& desc, const StepInputs& inputs);
   void RotateHeads(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv);
   /// Error: kUnimplemented for a layer that no kernel serves. A step that meets one fails with it,
   /// which the first step, while loading, does for every layer.
@@ -107,13 +111,21 @@ class CudaBackend final : public Backend {
   std::unique_ptr<WeightUpload> upload_;  // while loading
 
   StepSizes largest_;  // padded
-  int32_t max_sequences_ = 0;
+  int32_t max_rows_ = 0;
   DeviceMemory inputs_;
   DeviceMemory results_;  // statuses, then rows at RowsOffset
   int64_t result_width_ = 0;
   bool has_plan_ = false;  // of attention, in this step
   bool is_warm_ = false;   // scratch memory is there, so that a step can be captured
   Tensor normed_, product_;
+  struct Rotation {
+    float theta = 0;
+    int32_t head_dim = 0;
+    Tensor values;
+    int64_t step = 0;  // that the values belong to
+  };
+  std::vector<Rotation> rotations_;
+  int64_t step_ = 0;  // counts forward passes, captured ones too
   Status step_status_;
   std::array<std::unique_ptr<Ticket>, kStepsUnderWay> tickets_;
   GraphCache<Graph> graphs_;

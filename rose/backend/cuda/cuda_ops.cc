@@ -146,12 +146,44 @@ void CudaBackend::Gemm(const GemmDesc& desc, TensorView x, TensorView out) {
   }
 }
 
+const float2* CudaBackend::Rotations(const AttentionDesc& desc, const StepInputs& inputs) {
+  const auto found = std::find_if(rotations_.begin(), rotations_.end(), [&](const Rotation& one) {
+    return one.theta == desc.rope.theta && one.head_dim == desc.head_dim;
+  });
+  Rotation& rotation = found != rotations_.end() ? *found : rotations_.emplace_back();
+  const int64_t half = desc.head_dim / 2;
+  if (rotation.values.empty()) {
+    Result<Tensor> memory = Allocate(Dtype::kFloat32, largest_.num_tokens, 2 * half);
+    if (!memory.ok()) {
+      step_status_ = memory.status();
+      rotations_.pop_back();
+      return nullptr;
+    }
+    rotation = {desc.rope.theta, desc.head_dim, std::move(memory).value(), /*step=*/-1};
+  }
+  auto* values = rotation.values.view().as<float2>();
+  if (rotation.step != step_) {
+    rotation.step = step_;
+    RotationsArgs args;
+    args.rotations = values;
+    args.positions = inputs.positions;
+    args.tokens = inputs.num_tokens;
+    args.head_dim = desc.head_dim;
+    for (int64_t i = 0; i < half; ++i) {
+      const double exponent = 2.0 * static_cast<double>(i) / desc.head_dim;
+      args.frequencies[i] =
+          static_cast<float>(1.0 / std::pow(static_cast<double>(desc.rope.theta), exponent));
+    }
+    LaunchRotations(args, current_);
+  }
+  return values;
+}
+
 void CudaBackend::RotateHeads(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv) {
   RotaryArgs args;
   args.qkv = qkv.as<__nv_bfloat16>();
   args.row_stride = qkv.row_stride;
   args.tokens = qkv.rows;
-  args.positions = inputs.positions;
   args.num_heads = desc.num_heads;
   args.num_kv_heads = desc.num_kv_heads;
   args.head_dim = desc.head_dim;
@@ -159,21 +191,21 @@ void CudaBackend::RotateHeads(const AttentionDesc& desc, const StepInputs& input
   args.key_gain = desc.key_norm.gain.as<const float>();
   args.query_epsilon = desc.query_norm.epsilon;
   args.key_epsilon = desc.key_norm.epsilon;
-  args.rotates = desc.rope.enabled;
-  for (int32_t i = 0; desc.rope.enabled && i < desc.head_dim / 2; ++i) {
-    const double exponent = 2.0 * i / desc.head_dim;
-    args.frequencies[i] =
-        static_cast<float>(1.0 / std::pow(static_cast<double>(desc.rope.theta), exponent));
+  if (desc.rope.enabled) {
+    args.rotations = Rotations(desc, inputs);
+    if (args.rotations == nullptr) {
+      return;
+    }
   }
   LaunchRotary(args, current_);
 }
 
 Status CudaBackend::CheckServed(const AttentionShape& shape, bool rotates) const {
-  if (rotates && (shape.head_dim % 4 != 0 || shape.head_dim > kMaxRotaryHeadDim)) {
-    return Unimplemented(fmt::format(
-        "on a CUDA device a rotated or normalised head must have a multiple of 4 and at "
-        "most {} elements: {}",
-        kMaxRotaryHeadDim, shape.head_dim));
+  if (rotates && !CanRotate(shape.head_dim)) {
+    return Unimplemented(
+        fmt::format("on a CUDA device a rotated or normalised head must have a multiple of 4 "
+                    "elements, above 128 of 8, at most {}: {}",
+                    kMaxRotaryHeadDim, shape.head_dim));
   }
   return attention_->CheckServed(shape);
 }
@@ -239,16 +271,15 @@ void CudaBackend::Pool(const PoolingDesc& desc, const StepInputs& inputs, Tensor
   const auto modes = static_cast<int64_t>(desc.modes.size());
   CHECK_EQ(hidden.rows, inputs.num_tokens);
   CHECK(out.dtype == Dtype::kFloat32);
-  CHECK_EQ(out.rows, inputs.num_sequences);
+  CHECK_EQ(out.rows, inputs.num_rows);
   CHECK_EQ(out.cols, modes * hidden.cols);
   PoolingArgs args;
   args.hidden = Data(hidden);
   args.hidden_stride = hidden.row_stride;
-  args.sequence_offsets = inputs.sequence_offsets;
-  args.pooling_starts = inputs.pooling_starts;
+  args.ranges = inputs.pooling_ranges;
   args.out = out.as<float>();
   args.out_stride = out.row_stride;
-  args.sequences = out.rows;
+  args.rows = out.rows;
   args.width = hidden.cols;
   args.num_modes = static_cast<int32_t>(modes);
   CHECK_LE(modes, kMaxPoolingModes);
@@ -290,12 +321,12 @@ void CudaBackend::NormalizeRows(TensorView x) {
 void CudaBackend::FinishRows(const StepInputs& inputs, TensorView x) {
   CheckInStep();
   CHECK(x.dtype == Dtype::kFloat32);
-  CHECK_EQ(x.rows, inputs.num_sequences);
-  const size_t offset = RowsOffset(max_sequences_);
+  CHECK_EQ(x.rows, inputs.num_rows);
+  const size_t offset = RowsOffset(max_rows_);
   if (x.cols > result_width_) {
-    const auto rows = static_cast<size_t>(largest_.num_sequences);
-    Result<DeviceMemory> memory = allocator_.Allocate(
-        offset + rows * static_cast<size_t>(x.cols) * sizeof(float), "the rows of a step");
+    const size_t bytes = static_cast<size_t>(largest_.num_rows) *
+                         RowBytes(model::RowDtype::kFloat32, static_cast<size_t>(x.cols));
+    Result<DeviceMemory> memory = allocator_.Allocate(offset + bytes, "the rows of a step");
     if (!memory.ok()) {
       step_status_ = memory.status();
       return;
@@ -306,8 +337,9 @@ void CudaBackend::FinishRows(const StepInputs& inputs, TensorView x) {
   LaunchFinishRows({.x = x.as<const float>(),
                     .x_stride = x.row_stride,
                     .dimensions = inputs.dimensions,
+                    .dtypes = inputs.row_dtypes,
                     .normalize = inputs.normalize,
-                    .out = reinterpret_cast<float*>(results_.get() + offset),
+                    .slots = results_.get() + offset,
                     .statuses = reinterpret_cast<RowStatus*>(results_.get()),
                     .rows = x.rows,
                     .width = x.cols},

@@ -63,6 +63,24 @@ Result<int> CountDevices() {
       "device");
 }
 
+/// The first call that needs a context: a device whose memory others hold, or that one process
+/// holds alone, fails here.
+Status MakeContext(int index) {
+  cudaError_t error = cudaSetDevice(index);
+  if (error == cudaSuccess) {
+    error = cudaFree(nullptr);
+  }
+  if (error != cudaErrorMemoryAllocation && error != cudaErrorDevicesUnavailable) {
+    return CudaStatus(error, fmt::format("cuda:{} cannot be opened", index));
+  }
+  return ResourceExhausted(fmt::format(
+      "cuda:{} {}: nvidia-smi lists its processes. End them, or use another device or "
+      "--device cpu",
+      index,
+      error == cudaErrorMemoryAllocation ? "has no memory left for this process, others hold it"
+                                         : "is held by another process alone"));
+}
+
 }  // namespace
 
 Result<DeviceFacts> OpenDevice(std::string_view name) {
@@ -84,9 +102,7 @@ Result<DeviceFacts> OpenDevice(std::string_view name) {
                     index, properties.name, properties.major, properties.minor),
         "device");
   }
-  RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), fmt::format("{} cannot be opened", name)));
-  // The first call that needs a context: a device that another process holds alone fails here.
-  RETURN_IF_ERROR(CudaStatus(cudaFree(nullptr), fmt::format("{} cannot be opened", name)));
+  RETURN_IF_ERROR(MakeContext(index));
   DeviceFacts facts;
   facts.index = index;
   facts.name = properties.name;

@@ -51,4 +51,16 @@ Result<DeviceMemory> DeviceAllocator::Allocate(size_t bytes, std::string_view wh
   return memory;
 }
 
+int64_t DeviceAllocator::Available() const {
+  size_t free = 0;
+  size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  const double allowed =
+      fraction_ * static_cast<double>(total) - static_cast<double>(allocated_bytes_);
+  return static_cast<int64_t>(std::clamp(allowed, 0.0, static_cast<double>(free)));
+}
+
 }  // namespace bouquet::rose::cuda

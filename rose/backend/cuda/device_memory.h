@@ -26,6 +26,9 @@ class DeviceAllocator {
   /// bound, and the flags that help.
   Result<DeviceMemory> Allocate(size_t bytes, std::string_view what);
 
+  /// Bytes that may still be taken: within the bound and free now. 0 when the device does not say.
+  int64_t Available() const;
+
  private:
   double fraction_;
   size_t allocated_bytes_ = 0;

@@ -12,7 +12,6 @@
 #include "rose/backend/cuda/cuda_check.h"
 #include "rose/backend/cuda/event.h"
 #include "rose/backend/cuda/gemm_table_h200.h"
-#include "rose/backend/cuda/graph.h"
 
 namespace bouquet::rose::cuda {
 namespace {
@@ -73,6 +72,7 @@ struct Gemm::Plan {
   cublasLtMatrixLayout_t x = nullptr;
   cublasLtMatrixLayout_t out = nullptr;
   std::vector<cublasLtMatmulAlgo_t> algorithms;  // the one to use first
+  size_t workspace_bytes = 0;                    // of the first
 };
 
 Result<std::unique_ptr<Gemm>> Gemm::Make(std::string device, DeviceAllocator& allocator) {
@@ -81,6 +81,8 @@ Result<std::unique_ptr<Gemm>> Gemm::Make(std::string device, DeviceAllocator& al
   ASSIGN_OR_RETURN(gemm->lt_, CublasLt::Open());
   ASSIGN_OR_RETURN(gemm->workspace_,
                    allocator.Allocate(kWorkspaceBytes, "the workspace of matrix products"));
+  ASSIGN_OR_RETURN(gemm->small_workspaces_,
+                   allocator.Allocate(kSmallWorkspacesBytes, "the counters of matrix products"));
   return gemm;
 }
 
@@ -139,11 +141,15 @@ Result<std::unique_ptr<Gemm::Plan>> Gemm::MakePlan(const GemmShape& shape, int w
   return plan;
 }
 
-bool Gemm::IsUsable(const Plan& plan, const cublasLtMatmulAlgo_t& algorithm) const {
+std::optional<size_t> Gemm::WorkspaceOf(const Plan& plan,
+                                        const cublasLtMatmulAlgo_t& algorithm) const {
   cublasLtMatmulHeuristicResult_t result{};
-  return lt_->MatmulAlgoCheck(lt_->handle(), plan.product, plan.weight, plan.x, plan.out, plan.out,
-                              &algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
-         result.workspaceSize <= kWorkspaceBytes;
+  if (lt_->MatmulAlgoCheck(lt_->handle(), plan.product, plan.weight, plan.x, plan.out, plan.out,
+                           &algorithm, &result) != CUBLAS_STATUS_SUCCESS ||
+      result.workspaceSize > kWorkspaceBytes) {
+    return std::nullopt;
+  }
+  return result.workspaceSize;
 }
 
 Gemm::Plan& Gemm::Find(const GemmShape& shape) {
@@ -160,17 +166,19 @@ Gemm::Plan& Gemm::Find(const GemmShape& shape) {
         continue;
       }
       const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(entry->algorithm);
-      if (IsUsable(*plan, algorithm)) {
+      if (WorkspaceOf(*plan, algorithm).has_value()) {
         plan->algorithms.front() = algorithm;
         break;
       }
     }
   }
+  plan->workspace_bytes = WorkspaceOf(*plan, plan->algorithms.front()).value_or(kWorkspaceBytes);
   return *plans_.emplace(shape, std::move(plan)).first->second;
 }
 
 void Gemm::Launch(const Plan& plan, const GemmShape& shape, const GemmOperands& operands,
-                  const cublasLtMatmulAlgo_t& algorithm, cudaStream_t stream) const {
+                  const cublasLtMatmulAlgo_t& algorithm, std::byte* workspace,
+                  size_t workspace_bytes, cudaStream_t stream) const {
   if (shape.has_bias) {
     plan.Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
   }
@@ -179,7 +187,7 @@ void Gemm::Launch(const Plan& plan, const GemmShape& shape, const GemmOperands& 
   const __nv_bfloat16* addend = shape.adds_residual ? operands.residual : operands.out;
   CheckCublas(lt_->Matmul(lt_->handle(), plan.product, &one, operands.weight, plan.weight,
                           operands.x, plan.x, &beta, addend, plan.out, operands.out, plan.out,
-                          &algorithm, workspace_.get(), kWorkspaceBytes, stream));
+                          &algorithm, workspace, workspace_bytes, stream));
 }
 
 void Gemm::Run(const GemmShape& shape, const GemmOperands& operands, cudaStream_t stream) {
@@ -190,7 +198,16 @@ void Gemm::Run(const GemmShape& shape, const GemmOperands& operands, cudaStream_
     }
   }
   const Plan& plan = Find(shape);
-  Launch(plan, shape, operands, plan.algorithms.front(), stream);
+  std::byte* workspace = workspace_.get();
+  size_t workspace_bytes = kWorkspaceBytes;
+  const size_t at = num_small_workspaces_ * kSmallWorkspaceBytes;
+  if (plan.workspace_bytes > 0 && plan.workspace_bytes <= kSmallWorkspaceBytes &&
+      at < kSmallWorkspacesBytes) {
+    workspace = small_workspaces_.get() + at;
+    workspace_bytes = kSmallWorkspaceBytes;
+    ++num_small_workspaces_;
+  }
+  Launch(plan, shape, operands, plan.algorithms.front(), workspace, workspace_bytes, stream);
 }
 
 // --- measuring ---
@@ -288,7 +305,7 @@ void Gemm::Measure(const GemmShape& shape, const std::vector<const __nv_bfloat16
       GemmOperands product = operands;
       for (int64_t i = 0; i < products; ++i) {
         product.weight = weights[static_cast<size_t>(i) % weights.size()];
-        Launch(plan, shape, product, algorithm, stream);
+        Launch(plan, shape, product, algorithm, workspace_.get(), kWorkspaceBytes, stream);
       }
     });
     if (!graph.ok()) {

@@ -4,9 +4,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <string>
@@ -109,7 +111,8 @@ inline std::vector<Bits> RandomRows(const AttentionShape& shape, const Attention
   std::vector<Bits> rows(static_cast<size_t>(batch.padded.num_tokens) * width, padding);
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  for (size_t i = 0; i < static_cast<size_t>(batch.num_tokens()) * width; ++i) {
+  const size_t count = static_cast<size_t>(batch.num_tokens()) * width;
+  for (size_t i = 0; i < count; ++i) {
     rows[i] = ToBits(normal(random));
   }
   return rows;
@@ -151,16 +154,32 @@ struct ReferenceAttention {
   std::vector<double> magnitude;
 };
 
+/// Eight sums side by side: a single one would wait for each addition.
+inline double Dot(const float* a, const float* b, int64_t count) {
+  double sums[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int64_t lane = 0; lane < 8; ++lane) {
+      sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+    }
+  }
+  for (; i < count; ++i) {
+    sums[0] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  }
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0);
+}
+
+/// The rows first_row ≤ i < end_row of one head of the sequence that starts at token `first`.
 inline void AttendInDouble(const AttentionShape& shape, const std::vector<float>& rows,
-                           int64_t first, int64_t length, int64_t head,
-                           ReferenceAttention& reference) {
+                           int64_t first, int64_t length, int64_t head, int64_t first_row,
+                           int64_t end_row, ReferenceAttention& reference) {
   const int64_t dim = shape.head_dim;
   const int64_t width = RowWidth(shape);
   const int64_t kv_head = head / (shape.num_heads / shape.num_kv_heads);
   const double scale = 1.0F / std::sqrt(static_cast<float>(dim));
   const std::vector<float> biases = DistanceBiases(shape);
   std::vector<double> weights(static_cast<size_t>(length));
-  for (int64_t i = 0; i < length; ++i) {
+  for (int64_t i = first_row; i < end_row; ++i) {
     const int64_t window = shape.window > 0 ? shape.window : length;
     const int64_t begin = std::max<int64_t>(0, i - window);
     const int64_t end =
@@ -170,12 +189,9 @@ inline void AttendInDouble(const AttentionShape& shape, const std::vector<float>
     for (int64_t j = begin; j < end; ++j) {
       const float* k =
           &rows[static_cast<size_t>((first + j) * width + (shape.num_heads + kv_head) * dim)];
-      double score = 0;
-      for (int64_t d = 0; d < dim; ++d) {
-        score += static_cast<double>(q[d]) * static_cast<double>(k[d]);
-      }
-      weights[static_cast<size_t>(j)] = score * scale;
-      maximum = std::max(maximum, score * scale);
+      const double score = scale * Dot(q, k, dim);
+      weights[static_cast<size_t>(j)] = score;
+      maximum = std::max(maximum, score);
     }
     if (shape.relative_bias) {
       const float* at_zero = &biases[static_cast<size_t>(head * kTestDistances + kMaxTestDistance)];
@@ -214,18 +230,32 @@ inline ReferenceAttention Reference(const AttentionShape& shape, const Attention
                       static_cast<size_t>(shape.num_heads * shape.head_dim);
   ReferenceAttention reference{std::vector<double>(size), std::vector<double>(size)};
   const std::vector<int32_t> offsets = batch.offsets();
-  // Heads are dealt out to threads: each writes columns of its own.
-  const auto num_threads =
-      std::min<int64_t>(shape.num_heads, std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> threads;
-  for (int64_t thread = 0; thread < num_threads; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (int64_t head = thread; head < shape.num_heads; head += num_threads) {
-        for (size_t i = 0; i < batch.lengths.size(); ++i) {
-          AttendInDouble(shape, rows, offsets[i], batch.lengths[i], head, reference);
-        }
+  // Blocks of rows are dealt out to threads; each writes rows of its own.
+  constexpr int64_t kBlockRows = 32;
+  struct Block {
+    size_t sequence;
+    int64_t head, first_row;
+  };
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < batch.lengths.size(); ++i) {
+    for (int64_t head = 0; head < shape.num_heads; ++head) {
+      for (int64_t row = 0; row < batch.lengths[i]; row += kBlockRows) {
+        blocks.push_back({i, head, row});
       }
-    });
+    }
+  }
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t taken = next++; taken < blocks.size(); taken = next++) {
+      const auto& [i, head, row] = blocks[taken];
+      const int64_t length = batch.lengths[i];
+      AttendInDouble(shape, rows, offsets[i], length, head, row, std::min(length, row + kBlockRows),
+                     reference);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
+    threads.emplace_back(work);
   }
   for (std::thread& thread : threads) {
     thread.join();

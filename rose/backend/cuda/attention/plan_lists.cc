@@ -23,16 +23,14 @@ size_t AlignedBytes(int64_t count) {
 
 }  // namespace
 
-PlanLists::~PlanLists() { cudaFree(memory_); }
-
 template <class T>
 T* PlanLists::Take(int64_t count) {
-  T* taken = reinterpret_cast<T*>(static_cast<std::byte*>(memory_) + used_bytes_);
+  T* taken = reinterpret_cast<T*>(memory_.get() + used_bytes_);
   used_bytes_ += AlignedBytes<T>(count);
   return taken;
 }
 
-Status PlanLists::Allocate(const AttentionSizes& largest) {
+Status PlanLists::Allocate(const AttentionSizes& largest, DeviceAllocator& allocator) {
   const int32_t own = MostTiles(largest, 1, OwnTileRows(1));
   const int32_t fa3 = MostTiles(largest, 1, Fa3TileRows(128));
   std::array<int32_t, kFa2TileRows.size()> fa2{};
@@ -41,13 +39,8 @@ Status PlanLists::Allocate(const AttentionSizes& largest) {
     fa2[i] = MostTiles(largest, kMaxPlannedGroup, kFa2TileRows[i]);
     bytes += 2 * AlignedBytes<int32_t>(fa2[i]) + AlignedBytes<bool>(fa2[i]);
   }
-  const auto zero_bytes = AlignedBytes<int32_t>(fa2[0]);
-  bytes += zero_bytes + AlignedBytes<int32_t>(1);
-  if (const cudaError_t error = cudaMalloc(&memory_, bytes); error != cudaSuccess) {
-    return ResourceExhausted(
-        fmt::format("the work lists of attention do not fit the device's memory: {} bytes, {}",
-                    bytes, cudaGetErrorString(error)));
-  }
+  bytes += AlignedBytes<int32_t>(fa2[0]) + AlignedBytes<int32_t>(1);
+  ASSIGN_OR_RETURN(memory_, allocator.Allocate(bytes, "the work lists of attention"));
   lists_.own.tiles = Take<QueryTile>(own);
   lists_.fa3.tiles = Take<QueryTile>(fa3);
   for (size_t i = 0; i < fa2.size(); ++i) {
@@ -55,12 +48,11 @@ Status PlanLists::Allocate(const AttentionSizes& largest) {
     lists_.fa2[i].tile = Take<int32_t>(fa2[i]);
     lists_.fa2[i].valid = Take<bool>(fa2[i]);
   }
-  lists_.zeros = Take<int32_t>(fa2[0]);
+  lists_.zeros = Take<int32_t>(fa2[0]);  // as the allocator left them
   lists_.kv_chunk = Take<int32_t>(1);
   const int32_t whole_sequence = 1 << 30;
   for (const cudaError_t error :
-       {cudaMemset(lists_.zeros, 0, zero_bytes),
-        cudaMemcpy(lists_.kv_chunk, &whole_sequence, sizeof whole_sequence, cudaMemcpyHostToDevice),
+       {cudaMemcpy(lists_.kv_chunk, &whole_sequence, sizeof whole_sequence, cudaMemcpyHostToDevice),
         // Streams of steps do not wait for the one used here.
         cudaStreamSynchronize(nullptr)}) {
     if (error != cudaSuccess) {

@@ -38,7 +38,7 @@ class PlannedAttention final : public RaggedAttention {
   PlannedAttention(int32_t max_tokens, int32_t max_sequences, AttentionFamily family)
       : limits_{max_sequences, max_tokens, max_tokens}, family_(family) {}
 
-  Status Initialize();
+  Status Initialize(DeviceAllocator& allocator);
 
   Status CheckServed(const AttentionShape& shape) const override;
   void Plan(const AttentionShape& shape, const AttentionSizes& sizes,
@@ -62,8 +62,8 @@ class PlannedAttention final : public RaggedAttention {
   AttentionShape planned_shape_;
 };
 
-Status PlannedAttention::Initialize() {
-  RETURN_IF_ERROR(lists_.Allocate(limits_));
+Status PlannedAttention::Initialize(DeviceAllocator& allocator) {
+  RETURN_IF_ERROR(lists_.Allocate(limits_, allocator));
   if (const cudaError_t error = PrepareTensorCoreAttention(); error != cudaSuccess) {
     return Internal(fmt::format("attention could not be prepared: {}", cudaGetErrorString(error)));
   }
@@ -78,8 +78,7 @@ Status PlannedAttention::CheckServed(const AttentionShape& shape) const {
   if (!IsServed(shape, family_, kFa3Built)) {
     return Unimplemented(fmt::format(
         "no attention kernel {}serves {} heads, {} kv heads, head size {}, window {}, {}: own has "
-        "head sizes up to 256 and a bias by distance, fa2 and fa3 64 and 128 and none, fa3 no "
-        "window",
+        "head sizes up to 256, fa2 and fa3 64 and 128 and no bias by distance, fa3 no window",
         family_ == AttentionFamily::kAuto ? "" : "that --attention allows ", shape.num_heads,
         shape.num_kv_heads, shape.head_dim, shape.window,
         shape.relative_bias ? "a bias by distance" : "no bias"));
@@ -156,7 +155,8 @@ void PlannedAttention::Run(const AttentionShape& shape, const AttentionSizes& si
 
 Result<std::unique_ptr<RaggedAttention>> RaggedAttention::Make(int32_t max_tokens,
                                                                int32_t max_sequences,
-                                                               std::string_view forced) {
+                                                               std::string_view forced,
+                                                               DeviceAllocator& allocator) {
   ASSIGN_OR_RETURN(const AttentionFamily family, ParseAttentionFamily(forced));
   if (family == AttentionFamily::kFa3 && !kFa3Built) {
     return InvalidArgument(
@@ -171,7 +171,7 @@ Result<std::unique_ptr<RaggedAttention>> RaggedAttention::Make(int32_t max_token
         fmt::format("attention plans 1 to {} tokens a step: {}", kMaxPlannedTokens, max_tokens));
   }
   auto attention = std::make_unique<PlannedAttention>(max_tokens, max_sequences, family);
-  RETURN_IF_ERROR(attention->Initialize());
+  RETURN_IF_ERROR(attention->Initialize(allocator));
   return std::unique_ptr<RaggedAttention>(std::move(attention));
 }
 

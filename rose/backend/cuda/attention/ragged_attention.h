@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "rose/backend/cuda/attention/attention_args.h"
 #include "rose/backend/cuda/attention/attention_shape.h"
+#include "rose/backend/cuda/device_memory.h"
 
 namespace bouquet::rose::cuda {
 
@@ -23,7 +24,8 @@ class RaggedAttention {
   /// pick). Error: kInvalidArgument for a name that does not exist (lists those that do),
   /// kResourceExhausted for memory.
   static Result<std::unique_ptr<RaggedAttention>> Make(int32_t max_tokens, int32_t max_sequences,
-                                                       std::string_view forced);
+                                                       std::string_view forced,
+                                                       DeviceAllocator& allocator);
   virtual ~RaggedAttention() = default;
 
   /// Error: kUnimplemented for a shape that no kernel (or not the forced one) serves. Called while

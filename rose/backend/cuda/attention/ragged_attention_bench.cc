@@ -232,13 +232,14 @@ std::vector<Cell> Cells() {
 
 int Main(const std::string& only) {
   const AttentionSizes largest{512, 65536, 65536};
+  DeviceAllocator allocator(0.9);
   PlanLists lists;
-  if (const Status status = lists.Allocate(largest); !status.ok()) {
+  if (const Status status = lists.Allocate(largest, allocator); !status.ok()) {
     fmt::print(stderr, "{}\n", status.ToString());
     return 1;
   }
   CheckCuda(PrepareTensorCoreAttention(), "prepare");
-  auto chosen = RaggedAttention::Make(largest.num_tokens, largest.num_sequences, "");
+  auto chosen = RaggedAttention::Make(largest.num_tokens, largest.num_sequences, "", allocator);
   if (!chosen.ok()) {
     fmt::print(stderr, "{}\n", chosen.status().ToString());
     return 1;

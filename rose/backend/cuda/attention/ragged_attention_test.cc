@@ -70,6 +70,7 @@ void ExpectNear(const AttentionShape& shape, const AttentionBatch& batch,
                 int32_t skipped_sequence = -1) {
   const auto width = static_cast<size_t>(shape.num_heads * shape.head_dim);
   const std::vector<int32_t> offsets = batch.offsets();
+  const auto num_tokens = static_cast<size_t>(batch.num_tokens());
   const auto is_skipped = [&](size_t token) {
     if (skipped_sequence < 0) {
       return false;
@@ -82,7 +83,7 @@ void ExpectNear(const AttentionShape& shape, const AttentionBatch& batch,
   int mistakes = 0;
   for (size_t i = 0; i < out.size() && mistakes < 5; ++i) {
     const size_t token = i / width;
-    if (token < static_cast<size_t>(batch.num_tokens())) {
+    if (token < num_tokens) {
       const double tolerance = 2.1 / 256 * reference.magnitude[i] + 1e-6;
       // Written so that NaN is a mistake.
       if (!is_skipped(token) && !(std::abs(ToFloat(out[i]) - reference.out[i]) <= tolerance)) {
@@ -111,7 +112,8 @@ class RaggedAttentionTest : public ::testing::TestWithParam<Kernel> {
  protected:
   void SetUp() override {
     REQUIRE_DEVICE();
-    auto attention = RaggedAttention::Make(kMaxTokens, kMaxSequences, GetParam().family);
+    auto attention =
+        RaggedAttention::Make(kMaxTokens, kMaxSequences, GetParam().family, allocator_);
     if (!attention.ok() && GetParam().family == "fa3") {
       GTEST_SKIP() << attention.status().message();
     }
@@ -144,6 +146,7 @@ class RaggedAttentionTest : public ::testing::TestWithParam<Kernel> {
 
   static constexpr int32_t kMaxTokens = 8192;
   static constexpr int32_t kMaxSequences = 256;
+  DeviceAllocator allocator_{0.9};
   std::unique_ptr<RaggedAttention> attention_;
 };
 
@@ -343,20 +346,23 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RaggedAttentionTest, ::testing::ValuesIn(Kerne
                          });
 
 TEST(RaggedAttentionMakeTest, NamesTheKernelsThatExist) {
-  const auto attention = RaggedAttention::Make(1024, 16, "flash");
+  DeviceAllocator allocator(0.9);
+  const auto attention = RaggedAttention::Make(1024, 16, "flash", allocator);
   ASSERT_EQ(attention.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(attention.status().message(), HasSubstr("auto, own, fa2, fa3: flash"));
 }
 
 TEST(RaggedAttentionMakeTest, RefusesStepsLargerThanItsLists) {
-  EXPECT_EQ(RaggedAttention::Make(1024, 513, "").code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(RaggedAttention::Make(65537, 512, "").code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(RaggedAttention::Make(0, 1, "").code(), StatusCode::kInvalidArgument);
+  DeviceAllocator allocator(0.9);
+  EXPECT_EQ(RaggedAttention::Make(1024, 513, "", allocator).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(RaggedAttention::Make(65537, 512, "", allocator).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(RaggedAttention::Make(0, 1, "", allocator).code(), StatusCode::kInvalidArgument);
 }
 
 TEST(RaggedAttentionMakeTest, SaysWhichShapesAreNotServed) {
+  DeviceAllocator allocator(0.9);
   REQUIRE_DEVICE();
-  const auto attention = RaggedAttention::Make(1024, 16, "fa2");
+  const auto attention = RaggedAttention::Make(1024, 16, "fa2", allocator);
   ASSERT_TRUE(attention.ok()) << attention.status().ToString();
   const Status status = (*attention)->CheckServed({4, 2, 32, kBidirectional, 0});
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
@@ -364,14 +370,24 @@ TEST(RaggedAttentionMakeTest, SaysWhichShapesAreNotServed) {
   EXPECT_TRUE((*attention)->CheckServed({4, 2, 64, kCausal, 7}).ok());
 }
 
+TEST(RaggedAttentionMakeTest, ItsMemoryCountsInTheFraction) {
+  REQUIRE_DEVICE();
+  DeviceAllocator allocator(1e-6);
+  const auto attention = RaggedAttention::Make(65536, 512, "", allocator);
+  ASSERT_EQ(attention.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(attention.status().message(), HasSubstr("the work lists of attention"));
+  EXPECT_THAT(attention.status().message(), HasSubstr("--memory-fraction"));
+}
+
 TEST(RaggedAttentionMakeTest, ServesTheLargestStep) {
+  DeviceAllocator allocator(0.9);
   REQUIRE_DEVICE();
   const AttentionShape shape{1, 1, 32, kBidirectional, 0};
   std::vector<int32_t> lengths(512, 16);
   lengths[100] = 2000;
   AttentionBatch batch = AttentionBatch::Of(lengths);
   batch.padded = {512, 65536, 2048};
-  const auto attention = RaggedAttention::Make(65536, 512, "");
+  const auto attention = RaggedAttention::Make(65536, 512, "", allocator);
   ASSERT_TRUE(attention.ok()) << attention.status().ToString();
   const std::vector<Bits> rows = RandomRows(shape, batch, kNanBits, 5);
   Step step(shape, batch, rows);

@@ -1,140 +1,167 @@
 #include "rose/backend/cuda/kernels/rotary.h"
 
-#include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "rose/backend/cuda/cuda_check.h"
-#include "rose/backend/cuda/device/block_reduce.cuh"
+#include "rose/backend/cuda/kernels/vector_width.h"
 
-// One block a token, so that its angles are computed once; a warp takes every fourth head. Element
-// i rotates together with i + head_dim / 2.
+// A few lanes of a warp hold one head, each as many neighbours of both halves as one load takes:
+// element i rotates together with i + head_dim / 2, so that no lane needs what another holds.
 
 namespace bouquet::rose::cuda {
 namespace {
 
-constexpr int kMostWarps = 24;  // a warp a head, for up to so many
+constexpr int kThreads = 128;
 
-struct Pair {
-  float first;
-  float second;
+template <int kCount>
+struct alignas(2 * kCount) Neighbours {
+  __nv_bfloat162 pairs[kCount / 2];
 };
-__device__ __forceinline__ Pair LoadPair(const __nv_bfloat16* from) {
-  const float2 both = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(from));
-  return {both.x, both.y};
-}
-__device__ __forceinline__ void StorePair(__nv_bfloat16* to, Pair values) {
-  *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(values.first, values.second);
-}
 
-/// What a warp holds of one head: its lanes take two neighbours of each half.
-template <int kSteps>
-struct Head {
-  Pair low[kSteps];
-  Pair high[kSteps];
+/// One lane's share of a head.
+template <int kCount>
+struct Part {
+  float low[kCount];
+  float high[kCount];
 
-  template <class Function>  // (step, first element within a half)
-  __device__ __forceinline__ static void ForEach(int half, Function function) {
+  __device__ __forceinline__ static void ReadHalf(const __nv_bfloat16* from, float* to) {
+    const auto values = *reinterpret_cast<const Neighbours<kCount>*>(from);
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const int i = 2 * (static_cast<int>(threadIdx.x) % 32 + 32 * step);
-      if (i < half) {
-        function(step, i);
-      }
+    for (int i = 0; i < kCount / 2; ++i) {
+      const float2 both = __bfloat1622float2(values.pairs[i]);
+      to[2 * i] = both.x;
+      to[2 * i + 1] = both.y;
     }
   }
-  __device__ __forceinline__ void Read(const __nv_bfloat16* row, int half) {
-    ForEach(half, [&](int step, int i) {
-      low[step] = LoadPair(row + i);
-      high[step] = LoadPair(row + half + i);
-    });
+  __device__ __forceinline__ static void WriteHalf(__nv_bfloat16* to, const float* from) {
+    Neighbours<kCount> values;
+#pragma unroll
+    for (int i = 0; i < kCount / 2; ++i) {
+      values.pairs[i] = __floats2bfloat162_rn(from[2 * i], from[2 * i + 1]);
+    }
+    *reinterpret_cast<Neighbours<kCount>*>(to) = values;
   }
-  __device__ __forceinline__ void Write(__nv_bfloat16* row, int half) const {
-    ForEach(half, [&](int step, int i) {
-      StorePair(row + i, low[step]);
-      StorePair(row + half + i, high[step]);
-    });
+  __device__ __forceinline__ float Squares() const {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      sum += low[i] * low[i] + high[i] * high[i];
+    }
+    return sum;
   }
-  __device__ __forceinline__ void Normalise(const float* gain, float epsilon, int half) {
-    float squares = 0;
-    ForEach(half, [&](int step, int) {
-      squares += low[step].first * low[step].first + low[step].second * low[step].second +
-                 high[step].first * high[step].first + high[step].second * high[step].second;
-    });
-    const float scale = 1.0F / sqrtf(WarpSum(squares) / static_cast<float>(2 * half) + epsilon);
-    ForEach(half, [&](int step, int i) {
-      low[step].first *= scale * gain[i];
-      low[step].second *= scale * gain[i + 1];
-      high[step].first *= scale * gain[half + i];
-      high[step].second *= scale * gain[half + i + 1];
-    });
+  /// `gain` of this part's first element; its second half lies `half` further on.
+  __device__ __forceinline__ void Scale(float scale, const float* gain, int half) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const float2 g = *reinterpret_cast<const float2*>(gain + i);
+      const float2 h = *reinterpret_cast<const float2*>(gain + half + i);
+      low[i] *= scale * g.x;
+      low[i + 1] *= scale * g.y;
+      high[i] *= scale * h.x;
+      high[i + 1] *= scale * h.y;
+    }
   }
-  /// `rotations`: cosine and sine of each element of a half.
-  __device__ __forceinline__ void Rotate(const float2* rotations, int half) {
-    ForEach(half, [&](int step, int i) {
-      const float2 r = rotations[i];
-      const float2 s = rotations[i + 1];
-      const Pair a = low[step];
-      const Pair b = high[step];
-      low[step] = {a.first * r.x - b.first * r.y, a.second * s.x - b.second * s.y};
-      high[step] = {b.first * r.x + a.first * r.y, b.second * s.x + a.second * s.y};
-    });
+  __device__ __forceinline__ void Rotate(const float2* rotations) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const float4 two = *reinterpret_cast<const float4*>(rotations + i);
+      RotateOne(i, two.x, two.y);
+      RotateOne(i + 1, two.z, two.w);
+    }
+  }
+  __device__ __forceinline__ void RotateOne(int i, float cosine, float sine) {
+    const float a = low[i];
+    const float b = high[i];
+    low[i] = a * cosine - b * sine;
+    high[i] = b * cosine + a * sine;
   }
 };
 
-/// kSteps · 64 ≥ head_dim / 2. Rows and heads start at even elements.
-template <int kSteps>
-__global__ void __launch_bounds__(32 * kMostWarps)
-    RotaryKernel(const __grid_constant__ RotaryArgs args) {
-  __shared__ float2 rotations[kMaxRotaryHeadDim / 2];
-  const int64_t token = blockIdx.x;
-  const int half = args.head_dim / 2;
+/// `lanes` (a power of two, ≤ 32) a head, of which the last may have nothing to do.
+template <int kCount>
+__global__ void __launch_bounds__(kThreads)
+    RotaryKernel(const __grid_constant__ RotaryArgs args, int lanes) {
+  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const int heads = args.num_heads + args.num_kv_heads;
-  const int warps = static_cast<int>(blockDim.x) / 32;
-  const auto row_of = [&](int head) {
-    return args.qkv + token * args.row_stride + int64_t{head} * args.head_dim;
-  };
-  int head = static_cast<int>(threadIdx.x) / 32;
-  Head<kSteps> values;
-  values.Read(row_of(head), half);  // under way while the angles are computed
-  if (args.rotates) {
-    const auto position = static_cast<float>(args.positions[token]);
-    for (int i = static_cast<int>(threadIdx.x); i < half; i += static_cast<int>(blockDim.x)) {
-      sincosf(position * args.frequencies[i], &rotations[i].y, &rotations[i].x);
-    }
-    __syncthreads();
+  const int64_t row = thread / lanes;
+  const int64_t token = row / heads;
+  const int head = static_cast<int>(row % heads);
+  const int half = args.head_dim / 2;
+  const int first = static_cast<int>(thread % lanes) * kCount;
+  const bool is_needed = token < args.tokens && first < half;
+  __nv_bfloat16* at = args.qkv + token * args.row_stride + int64_t{head} * args.head_dim + first;
+  Part<kCount> part = {};
+  if (is_needed) {
+    part.ReadHalf(at, part.low);
+    part.ReadHalf(at + half, part.high);
   }
-  while (true) {
-    const bool is_query = head < args.num_heads;
-    const float* gain = is_query ? args.query_gain : args.key_gain;
-    if (gain != nullptr) {
-      values.Normalise(gain, is_query ? args.query_epsilon : args.key_epsilon, half);
+  const bool is_query = head < args.num_heads;
+  const float* gain = is_query ? args.query_gain : args.key_gain;
+  if (args.query_gain != nullptr || args.key_gain != nullptr) {
+    float squares = part.Squares();
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      squares += __shfl_xor_sync(0xffffffffU, squares, distance);
     }
-    if (args.rotates) {
-      values.Rotate(rotations, half);
+    if (gain != nullptr && is_needed) {
+      const float epsilon = is_query ? args.query_epsilon : args.key_epsilon;
+      part.Scale(1.0F / sqrtf(squares / static_cast<float>(args.head_dim) + epsilon), gain + first,
+                 half);
     }
-    values.Write(row_of(head), half);
-    head += warps;
-    if (head >= heads) {
-      return;
-    }
-    values.Read(row_of(head), half);
+  }
+  if (!is_needed) {
+    return;
+  }
+  if (args.rotations != nullptr) {
+    part.Rotate(args.rotations + token * half + first);
+  }
+  part.WriteHalf(at, part.low);
+  part.WriteHalf(at + half, part.high);
+}
+
+template <int kCount>
+void Launch(const RotaryArgs& args, cudaStream_t stream) {
+  const auto lanes = static_cast<int>(
+      std::bit_ceil(static_cast<unsigned>((args.head_dim / 2 + kCount - 1) / kCount)));
+  CHECK_LE(lanes, 32);
+  const int64_t threads = args.tokens * (args.num_heads + args.num_kv_heads) * lanes;
+  const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
+  RotaryKernel<kCount><<<blocks, kThreads, 0, stream>>>(args, lanes);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    RotationsKernel(const __grid_constant__ RotationsArgs args) {
+  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const int half = args.head_dim / 2;
+  if (thread < args.tokens * half) {
+    const auto position = static_cast<float>(args.positions[thread / half]);
+    float2 rotation;
+    sincosf(position * args.frequencies[thread % half], &rotation.y, &rotation.x);
+    args.rotations[thread] = rotation;
   }
 }
 
 }  // namespace
 
 void LaunchRotary(const RotaryArgs& args, cudaStream_t stream) {
-  CHECK_LE(args.head_dim, kMaxRotaryHeadDim);
-  CHECK_EQ(args.head_dim % 4, 0);  // pairs within a half
+  CHECK(CanRotate(args.head_dim));
   CHECK_EQ(args.row_stride % 2, 0);
-  const auto blocks = static_cast<unsigned>(args.tokens);
-  const int warps = std::min(args.num_heads + args.num_kv_heads, kMostWarps);
-  const auto threads = static_cast<unsigned>(32 * warps);
-  if (args.head_dim <= 128) {
-    RotaryKernel<1><<<blocks, threads, 0, stream>>>(args);
+  if (IsVectorised({args.head_dim / 2, args.row_stride}, {args.qkv})) {
+    Launch<8>(args, stream);
+  } else if (args.head_dim % 8 == 0 && args.row_stride % 4 == 0 &&
+             reinterpret_cast<uintptr_t>(args.qkv) % 8 == 0) {
+    Launch<4>(args, stream);
   } else {
-    RotaryKernel<kMaxRotaryHeadDim / 128><<<blocks, threads, 0, stream>>>(args);
+    Launch<2>(args, stream);
   }
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void LaunchRotations(const RotationsArgs& args, cudaStream_t stream) {
+  CHECK(CanRotate(args.head_dim));
+  const int64_t threads = args.tokens * (args.head_dim / 2);
+  const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
+  RotationsKernel<<<blocks, kThreads, 0, stream>>>(args);
   CUDA_CHECK(cudaGetLastError());
 }
 
