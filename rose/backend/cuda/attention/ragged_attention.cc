@@ -78,8 +78,7 @@ Status PlannedAttention::CheckServed(const AttentionShape& shape) const {
   if (!IsServed(shape, family_, kFa3Built)) {
     return Unimplemented(fmt::format(
         "no attention kernel {}serves {} heads, {} kv heads, head size {}, window {}, {}: own has "
-        "head sizes up to 256 and a bias by distance, fa2 and fa3 64 and 128 and none, fa3 no "
-        "window",
+        "head sizes up to 256, fa2 and fa3 64 and 128 and no bias by distance, fa3 no window",
         family_ == AttentionFamily::kAuto ? "" : "that --attention allows ", shape.num_heads,
         shape.num_kv_heads, shape.head_dim, shape.window,
         shape.relative_bias ? "a bias by distance" : "no bias"));
