@@ -67,11 +67,22 @@ Status Unserved(const JsonObject& config, std::string_view key, std::string_view
       std::string(key));
 }
 
-Status ReadSharedSizes(const JsonObject& config, Traits& traits) {
-  ASSIGN_OR_RETURN(traits.num_hidden_layers, Size(config, "num_hidden_layers", kMaxLayers));
-  ASSIGN_OR_RETURN(traits.hidden_size, Size(config, "hidden_size", kMaxWidth));
-  ASSIGN_OR_RETURN(traits.num_attention_heads, Size(config, "num_attention_heads", kMaxWidth));
-  ASSIGN_OR_RETURN(traits.intermediate_size, Size(config, "intermediate_size", kMaxWidth));
+// What families name differently.
+struct Keys {
+  std::string_view layers = "num_hidden_layers";
+  std::string_view hidden = "hidden_size";
+  std::string_view heads = "num_attention_heads";
+  std::string_view intermediate = "intermediate_size";
+  std::string_view activation = "hidden_act";
+};
+constexpr Keys kKeys;
+constexpr Keys kDistilBertKeys = {"n_layers", "dim", "n_heads", "hidden_dim", "activation"};
+
+Status ReadSharedSizes(const JsonObject& config, const Keys& keys, Traits& traits) {
+  ASSIGN_OR_RETURN(traits.num_hidden_layers, Size(config, keys.layers, kMaxLayers));
+  ASSIGN_OR_RETURN(traits.hidden_size, Size(config, keys.hidden, kMaxWidth));
+  ASSIGN_OR_RETURN(traits.num_attention_heads, Size(config, keys.heads, kMaxWidth));
+  ASSIGN_OR_RETURN(traits.intermediate_size, Size(config, keys.intermediate, kMaxWidth));
   ASSIGN_OR_RETURN(traits.vocabulary_rows, Size(config, "vocab_size", kMaxRows));
   ASSIGN_OR_RETURN(traits.max_positions, Size(config, "max_position_embeddings", kMaxRows));
   ASSIGN_OR_RETURN(const std::optional<std::string> dtype, config.String("dtype"));
@@ -80,16 +91,17 @@ Status ReadSharedSizes(const JsonObject& config, Traits& traits) {
   return {};
 }
 
-Status CheckActivation(const JsonObject& config, Traits& traits, std::string_view otherwise,
-                       std::span<const std::string_view> served, std::string_view served_text) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> act, config.String("hidden_act"));
+Status ReadActivation(const JsonObject& config, std::string_view key, Traits& traits,
+                      std::string_view otherwise, std::span<const std::string_view> served,
+                      std::string_view served_text) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> act, config.String(key));
   traits.hidden_act = act.value_or(std::string(otherwise));
   for (const std::string_view name : served) {
     if (traits.hidden_act == name) {
       return {};
     }
   }
-  return Unserved(config, "hidden_act", traits.hidden_act, served_text);
+  return Unserved(config, key, traits.hidden_act, served_text);
 }
 
 Status RefuseFlag(const JsonObject& config, std::string_view key) {
@@ -97,24 +109,22 @@ Status RefuseFlag(const JsonObject& config, std::string_view key) {
   return flag.value_or(false) ? Unserved(config, key, "true", "false") : Status();
 }
 
-Status ReadBert(const JsonObject& config, Traits& traits) {
-  traits.architecture = Architecture::kBert;
-  RETURN_IF_ERROR(ReadSharedSizes(config, traits));
+// What BERT and all its kin have.
+Status ReadEncoder(const JsonObject& config, const Keys& keys, Traits& traits) {
+  RETURN_IF_ERROR(ReadSharedSizes(config, keys, traits));
   traits.position_rows = traits.max_positions;
   if (traits.hidden_size % traits.num_attention_heads != 0) {
     return InvalidArgument(
-        fmt::format("{}: \"hidden_size\" must be a multiple of \"num_attention_heads\": {} and {}",
-                    config.where(), traits.hidden_size, traits.num_attention_heads),
-        "hidden_size");
+        fmt::format("{}: \"{}\" must be a multiple of \"{}\": {} and {}", config.where(),
+                    keys.hidden, keys.heads, traits.hidden_size, traits.num_attention_heads),
+        std::string(keys.hidden));
   }
   traits.num_key_value_heads = traits.num_attention_heads;
   traits.head_dim = traits.hidden_size / traits.num_attention_heads;
-  ASSIGN_OR_RETURN(traits.token_types, SizeOr(config, "type_vocab_size", kMaxWidth, 2));
-  ASSIGN_OR_RETURN(traits.norm_epsilon, PositiveOr(config, "layer_norm_eps", 1e-12));
   constexpr std::array<std::string_view, 4> kServed = {"gelu", "gelu_new", "gelu_pytorch_tanh",
                                                        "relu"};
-  RETURN_IF_ERROR(
-      CheckActivation(config, traits, "gelu", kServed, "gelu, gelu_new, gelu_pytorch_tanh, relu"));
+  RETURN_IF_ERROR(ReadActivation(config, keys.activation, traits, "gelu", kServed,
+                                 "gelu, gelu_new, gelu_pytorch_tanh, relu"));
   RETURN_IF_ERROR(RefuseFlag(config, "is_decoder"));
   RETURN_IF_ERROR(RefuseFlag(config, "add_cross_attention"));
   ASSIGN_OR_RETURN(const std::optional<std::string> positions,
@@ -125,23 +135,57 @@ Status ReadBert(const JsonObject& config, Traits& traits) {
   return {};
 }
 
+Status ReadBert(const JsonObject& config, Traits& traits) {
+  traits.architecture = Architecture::kBert;
+  RETURN_IF_ERROR(ReadEncoder(config, kKeys, traits));
+  ASSIGN_OR_RETURN(traits.token_types, SizeOr(config, "type_vocab_size", kMaxWidth, 2));
+  ASSIGN_OR_RETURN(traits.norm_epsilon, PositiveOr(config, "layer_norm_eps", 1e-12));
+  return {};
+}
+
 // Positions are numbered from the row behind the padding token's, as fairseq did; the rows up to it
 // stand for no position.
+Status StartPositionsBehind(const JsonObject& config, int64_t padding, Traits& traits) {
+  traits.position_offset = static_cast<int32_t>(padding) + 1;
+  traits.max_positions = traits.position_rows - traits.position_offset;
+  if (traits.max_positions < 1) {
+    return InvalidArgument(
+        fmt::format("{}: \"max_position_embeddings\" must be above the row where positions "
+                    "start, one behind the padding token's: {} and {}",
+                    config.where(), traits.position_rows, traits.position_offset),
+        "max_position_embeddings");
+  }
+  return {};
+}
+
 Status ReadRoberta(const JsonObject& config, Traits& traits) {
   RETURN_IF_ERROR(ReadBert(config, traits));
   traits.architecture = Architecture::kRoberta;
   constexpr int64_t kDefaultPadding = 1;  // of the reference library when the file states none
   ASSIGN_OR_RETURN(const std::optional<int64_t> padding,
                    config.Integer("pad_token_id", 0, traits.vocabulary_rows - 1));
-  traits.position_offset = static_cast<int32_t>(padding.value_or(kDefaultPadding)) + 1;
-  traits.max_positions = traits.position_rows - traits.position_offset;
-  if (traits.max_positions < 1) {
-    return InvalidArgument(
-        fmt::format("{}: \"max_position_embeddings\" must be above \"pad_token_id\" + 1, where "
-                    "positions start: {} and {}",
-                    config.where(), traits.position_rows, traits.position_offset),
-        "max_position_embeddings");
+  return StartPositionsBehind(config, padding.value_or(kDefaultPadding), traits);
+}
+
+Status ReadMpnet(const JsonObject& config, Traits& traits) {
+  traits.architecture = Architecture::kMpnet;
+  RETURN_IF_ERROR(ReadEncoder(config, kKeys, traits));
+  ASSIGN_OR_RETURN(traits.norm_epsilon, PositiveOr(config, "layer_norm_eps", 1e-12));
+  constexpr int64_t kBuckets = 32;  // by which the reference library numbers them in any case
+  ASSIGN_OR_RETURN(const std::optional<int64_t> buckets,
+                   config.Integer("relative_attention_num_buckets", 1, kMaxWidth));
+  if (buckets.value_or(kBuckets) != kBuckets) {
+    return Unserved(config, "relative_attention_num_buckets", fmt::to_string(*buckets), "32");
   }
+  traits.relative_attention_buckets = kBuckets;
+  constexpr int64_t kPadding = 1;  // whatever "pad_token_id" says, as in the reference library
+  return StartPositionsBehind(config, kPadding, traits);
+}
+
+Status ReadDistilBert(const JsonObject& config, Traits& traits) {
+  traits.architecture = Architecture::kDistilBert;
+  RETURN_IF_ERROR(ReadEncoder(config, kDistilBertKeys, traits));
+  traits.norm_epsilon = 1e-12F;  // no key states it
   return {};
 }
 
@@ -203,7 +247,7 @@ Result<bool> IsCausal(const JsonObject& config, std::string_view model_type,
 
 Status ReadQwen3(const JsonObject& config, std::string_view model_type, Traits& traits) {
   traits.architecture = Architecture::kQwen3;
-  RETURN_IF_ERROR(ReadSharedSizes(config, traits));
+  RETURN_IF_ERROR(ReadSharedSizes(config, kKeys, traits));
   ASSIGN_OR_RETURN(traits.num_key_value_heads,
                    SizeOr(config, "num_key_value_heads", kMaxWidth, traits.num_attention_heads));
   ASSIGN_OR_RETURN(traits.head_dim, SizeOr(config, "head_dim", kMaxWidth, 128));
@@ -221,7 +265,7 @@ Status ReadQwen3(const JsonObject& config, std::string_view model_type, Traits& 
   }
   ASSIGN_OR_RETURN(traits.norm_epsilon, PositiveOr(config, "rms_norm_eps", 1e-6));
   constexpr std::array<std::string_view, 1> kServed = {"silu"};
-  RETURN_IF_ERROR(CheckActivation(config, traits, "silu", kServed, "silu"));
+  RETURN_IF_ERROR(ReadActivation(config, kKeys.activation, traits, "silu", kServed, "silu"));
   RETURN_IF_ERROR(ReadRope(config, traits));
   RETURN_IF_ERROR(RefuseSlidingWindow(config));
   ASSIGN_OR_RETURN(const std::optional<bool> bias, config.Bool("attention_bias"));
@@ -236,6 +280,8 @@ std::string_view ArchitectureName(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert: return "bert";
     case Architecture::kRoberta: return "roberta";
+    case Architecture::kMpnet: return "mpnet";
+    case Architecture::kDistilBert: return "distilbert";
     case Architecture::kQwen3: return "qwen3";
   }
   return "unknown";
@@ -249,11 +295,16 @@ Result<Traits> ParseTraits(const JsonObject& config) {
     RETURN_IF_ERROR(ReadBert(config, traits));
   } else if (model_type == "xlm-roberta" || model_type == "roberta") {
     RETURN_IF_ERROR(ReadRoberta(config, traits));
+  } else if (model_type == "mpnet") {
+    RETURN_IF_ERROR(ReadMpnet(config, traits));
+  } else if (model_type == "distilbert") {
+    RETURN_IF_ERROR(ReadDistilBert(config, traits));
   } else if (model_type == "qwen3" || model_type == kPplxModelType) {
     RETURN_IF_ERROR(ReadQwen3(config, model_type, traits));
   } else {
-    return Unserved(config, "model_type", model_type,
-                    fmt::format("bert, roberta, xlm-roberta, qwen3, {}", kPplxModelType));
+    return Unserved(
+        config, "model_type", model_type,
+        fmt::format("bert, roberta, xlm-roberta, mpnet, distilbert, qwen3, {}", kPplxModelType));
   }
   return traits;
 }

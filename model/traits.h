@@ -13,14 +13,16 @@ namespace bouquet::model {
 enum class Architecture : uint8_t {
   kBert,     // absolute positions, token types, LayerNorm after each block, GELU
   kRoberta,  // the same, but positions start behind the row of the padding token; XLM-RoBERTa too
-  kQwen3,    // RMSNorm before each block, RMSNorm per head on q and k, RoPE, grouped-query
-             // attention, SwiGLU
+  kMpnet,    // as RoBERTa, without token types and with a bias by distance on attention's scores
+  kDistilBert,  // BERT without token types
+  kQwen3,       // RMSNorm before each block, RMSNorm per head on q and k, RoPE, grouped-query
+                // attention, SwiGLU
 };
 
 std::string_view ArchitectureName(Architecture architecture);
 
 /// config.json as numbers: everything that decides the shape of the network. Field names follow the
-/// file's.
+/// file's, or BERT's where families name the same thing differently.
 struct Traits {
   Architecture architecture = Architecture::kBert;
   std::string class_name;  // architectures[0], or empty
@@ -38,7 +40,9 @@ struct Traits {
   int32_t position_offset = 0;
   int32_t max_positions = 0;  // longest sequence: its positions are 0 .. max_positions - 1
   int32_t token_types = 0;    // 0: the family has none
-  std::string hidden_act;     // as written: "gelu", "silu", …
+  // Rows of MPNet's table of biases by distance; 0: the family has none.
+  int32_t relative_attention_buckets = 0;
+  std::string hidden_act;  // as written: "gelu", "silu", …
   float norm_epsilon = 0;
   float rope_theta = 0;         // 0: no rotary embedding
   bool causal = false;          // Qwen3 unless the config says bidirectional

@@ -18,6 +18,14 @@ constexpr const char* kXlmRoberta = R"("model_type": "xlm-roberta",
   "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 250002,
   "max_position_embeddings": 8194, "type_vocab_size": 1, "layer_norm_eps": 1e-05,
   "hidden_act": "gelu", "pad_token_id": 1)";
+constexpr const char* kMpnet = R"("model_type": "mpnet", "architectures": ["MPNetForMaskedLM"],
+  "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+  "intermediate_size": 3072, "vocab_size": 30527, "max_position_embeddings": 514,
+  "layer_norm_eps": 1e-05, "hidden_act": "gelu", "pad_token_id": 1,
+  "relative_attention_num_buckets": 32)";
+constexpr const char* kDistilBert = R"("model_type": "distilbert", "n_layers": 6, "dim": 768,
+  "n_heads": 12, "hidden_dim": 3072, "vocab_size": 30522, "max_position_embeddings": 512,
+  "activation": "gelu", "sinusoidal_pos_embds": false)";
 constexpr const char* kQwen3 = R"("model_type": "qwen3", "num_hidden_layers": 28,
   "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
   "intermediate_size": 3072, "vocab_size": 151669, "max_position_embeddings": 32768)";
@@ -112,6 +120,43 @@ TEST(TraitsTest, TakesEachWayOfSayingBidirectional) {
   }
 }
 
+TEST(TraitsTest, ReadsMpnetWithBiasesByDistanceAndNoTokenTypes) {
+  const Result<Traits> traits = Parse("", kMpnet);
+  ASSERT_TRUE(traits.ok()) << traits.status().ToString();
+  EXPECT_EQ(traits->architecture, Architecture::kMpnet);
+  EXPECT_EQ(traits->relative_attention_buckets, 32);
+  EXPECT_EQ(traits->token_types, 0);
+  EXPECT_EQ(traits->head_dim, 64);
+  EXPECT_EQ(traits->num_key_value_heads, 12);
+  EXPECT_EQ(traits->position_rows, 514);
+  EXPECT_EQ(traits->max_positions, 512);
+  EXPECT_FLOAT_EQ(traits->norm_epsilon, 1e-5F);
+}
+
+TEST(TraitsTest, StartsMpnetsPositionsAtRowTwoWhateverPadsIt) {
+  for (const char* padding : {R"("pad_token_id": 7)", R"("pad_token_id": null)"}) {
+    const Result<Traits> traits = Parse(padding, kMpnet);
+    ASSERT_TRUE(traits.ok()) << traits.status().ToString();
+    EXPECT_EQ(traits->position_offset, 2) << padding;
+  }
+}
+
+TEST(TraitsTest, ReadsDistilBertByItsOwnKeys) {
+  const Result<Traits> traits = Parse("", kDistilBert);
+  ASSERT_TRUE(traits.ok()) << traits.status().ToString();
+  EXPECT_EQ(traits->architecture, Architecture::kDistilBert);
+  EXPECT_EQ(traits->num_hidden_layers, 6);
+  EXPECT_EQ(traits->hidden_size, 768);
+  EXPECT_EQ(traits->num_attention_heads, 12);
+  EXPECT_EQ(traits->intermediate_size, 3072);
+  EXPECT_EQ(traits->hidden_act, "gelu");
+  EXPECT_EQ(traits->token_types, 0);
+  EXPECT_EQ(traits->relative_attention_buckets, 0);
+  EXPECT_EQ(traits->position_offset, 0);
+  EXPECT_EQ(traits->max_positions, 512);
+  EXPECT_FLOAT_EQ(traits->norm_epsilon, 1e-12F);
+}
+
 struct BadConfig {
   const char* more;
   const char* base;
@@ -145,6 +190,14 @@ TEST(TraitsTest, RefusesWhatItCannotServeByKeyAndValue) {
       {R"("max_position_embeddings": 2)", kXlmRoberta, StatusCode::kInvalidArgument, "2 and 2"},
       {R"("pad_token_id": 9000)", kXlmRoberta, StatusCode::kInvalidArgument, "8194 and 9001"},
       {R"("type_vocab_size": 0)", kXlmRoberta, StatusCode::kInvalidArgument, "\"type_vocab_size\""},
+      {R"("model_type": "deberta")", kMpnet, StatusCode::kUnimplemented, "mpnet, distilbert"},
+      {R"("relative_attention_num_buckets": 64)", kMpnet, StatusCode::kUnimplemented,
+       "\"relative_attention_num_buckets\" 64"},
+      {R"("max_position_embeddings": 2)", kMpnet, StatusCode::kInvalidArgument, "2 and 2"},
+      {R"("activation": "tanh")", kDistilBert, StatusCode::kUnimplemented, "\"activation\" tanh"},
+      {R"("n_heads": 7)", kDistilBert, StatusCode::kInvalidArgument,
+       "\"dim\" must be a multiple of \"n_heads\": 768 and 7"},
+      {R"("hidden_dim": 0)", kDistilBert, StatusCode::kInvalidArgument, "\"hidden_dim\""},
       {R"("num_key_value_heads": 5)", kQwen3, StatusCode::kInvalidArgument, "16 and 5"},
       {R"("head_dim": 33)", kQwen3, StatusCode::kInvalidArgument, "must be even"},
       {R"("rope_scaling": {"rope_type": "yarn"})", kQwen3, StatusCode::kUnimplemented, "yarn"},

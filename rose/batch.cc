@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace bouquet::rose {
 namespace {
 
@@ -36,6 +38,84 @@ Status CheckSizes(const Batch& batch, const BatchLimits& limits) {
         fmt::format("sequence offsets must run from 0 to {}, not {} to {}", tokens,
                     batch.sequence_offsets.front(), batch.sequence_offsets.back()),
         "sequence_offsets");
+  }
+  return {};
+}
+
+/// How many spans and rows there are, so that what follows reads within its vectors.
+Status CheckNumberOfRows(const Batch& batch, const BatchLimits& limits) {
+  const size_t sequences = batch.outputs.size();
+  if (!batch.spans_per_sequence.empty() && batch.spans_per_sequence.size() != sequences) {
+    return InvalidArgument(fmt::format("there must be one number of spans per sequence, or none at "
+                                       "all: {} for {} sequences",
+                                       batch.spans_per_sequence.size(), sequences),
+                           "spans_per_sequence");
+  }
+  int64_t spans = 0;
+  int64_t rows = 0;
+  for (size_t i = 0; i < sequences; ++i) {
+    const int32_t count = batch.num_spans_of(static_cast<int32_t>(i));
+    if (count < 0) {
+      return InvalidArgument(
+          fmt::format("a sequence has 0 spans or more, not {}: sequence {}", count, i),
+          "spans_per_sequence");
+    }
+    spans += count;
+    rows += std::max(count, 1);
+  }
+  if (spans != static_cast<int64_t>(batch.spans.size())) {
+    return InvalidArgument(fmt::format("numbers of spans must add up to the spans: {} for {} spans",
+                                       spans, batch.spans.size()),
+                           "spans_per_sequence");
+  }
+  if (spans > 0 && !limits.takes_spans) {
+    return InvalidArgument(
+        fmt::format("spans are served by models that pool by the mean alone, which this one does "
+                    "not: {} spans",
+                    spans),
+        "spans");
+  }
+  if (rows > limits.max_rows) {
+    return InvalidArgument(fmt::format("a step takes 1..{} rows, one per sequence or one per span "
+                                       "of it, not {}",
+                                       limits.max_rows, rows),
+                           "spans");
+  }
+  return {};
+}
+
+/// `span` is the index of a sequence's first span; moved on behind its last.
+Status CheckSpans(const Batch& batch, size_t sequence, size_t* span) {
+  const int32_t length = batch.sequence_offsets[sequence + 1] - batch.sequence_offsets[sequence];
+  const int32_t count = batch.num_spans_of(static_cast<int32_t>(sequence));
+  int32_t earliest = batch.pooling_starts[sequence];
+  for (int32_t i = 0; i < count; ++i) {
+    const auto [begin, end] = batch.spans[(*span)++];
+    if (begin < earliest || end <= begin || end > length) {
+      return InvalidArgument(
+          fmt::format("a span must hold a token, start at {} or later and end at "
+                      "{} or before, not {}..{}: sequence {}, span {}",
+                      earliest, length, begin, end, sequence, i),
+          "spans");
+    }
+    earliest = end;
+  }
+  return {};
+}
+
+Status CheckOutput(const model::OutputSpec& output, const BatchLimits& limits, size_t sequence) {
+  const auto width = static_cast<uint32_t>(limits.width);
+  if (output.dimensions > width) {
+    return InvalidArgument(fmt::format("dimensions must be 0..{}, not {}: sequence {}", width,
+                                       output.dimensions, sequence),
+                           "dimensions");
+  }
+  const uint32_t dimensions = output.dimensions == 0 ? width : output.dimensions;
+  if (IsSignBits(output.dtype) && dimensions % 8 != 0) {
+    return InvalidArgument(
+        fmt::format("dimensions of sign bits must be a multiple of 8, not {}: sequence {}",
+                    dimensions, sequence),
+        "dimensions");
   }
   return {};
 }
@@ -80,11 +160,7 @@ Status CheckSequence(const Batch& batch, const BatchLimits& limits, size_t seque
                                        end - begin, pooling_start, sequence),
                            "pooling_starts");
   }
-  if (batch.outputs[sequence].dimensions > static_cast<uint32_t>(limits.width)) {
-    return InvalidArgument(fmt::format("dimensions must be 0..{}, not {}: sequence {}",
-                                       limits.width, batch.outputs[sequence].dimensions, sequence),
-                           "dimensions");
-  }
+  RETURN_IF_ERROR(CheckOutput(batch.outputs[sequence], limits, sequence));
   for (int32_t token = begin; token < end; ++token) {
     RETURN_IF_ERROR(CheckToken(batch, limits, sequence, static_cast<size_t>(token)));
   }
@@ -100,10 +176,13 @@ void Batch::Clear() {
   sequence_offsets.clear();
   pooling_starts.clear();
   outputs.clear();
+  spans.clear();
+  spans_per_sequence.clear();
 }
 
 void Batch::Add(const std::vector<int32_t>& ids, const std::vector<uint8_t>& type_ids,
-                int32_t pooling_start, const model::OutputSpec& output) {
+                int32_t pooling_start, const model::OutputSpec& output,
+                std::span<const TokenSpan> token_spans) {
   CHECK(type_ids.empty() || type_ids.size() == ids.size());
   if (sequence_offsets.empty()) {
     sequence_offsets.push_back(0);
@@ -122,13 +201,24 @@ void Batch::Add(const std::vector<int32_t>& ids, const std::vector<uint8_t>& typ
   }
   sequence_offsets.push_back(num_tokens());
   pooling_starts.push_back(pooling_start);
+  // Likewise the first one with spans.
+  if (!token_spans.empty() && spans_per_sequence.empty()) {
+    spans_per_sequence.assign(outputs.size(), 0);
+  }
+  if (!token_spans.empty() || !spans_per_sequence.empty()) {
+    spans.insert(spans.end(), token_spans.begin(), token_spans.end());
+    spans_per_sequence.push_back(static_cast<int32_t>(token_spans.size()));
+  }
   outputs.push_back(output);
 }
 
 Status ValidateBatch(const Batch& batch, const BatchLimits& limits) {
   RETURN_IF_ERROR(CheckSizes(batch, limits));
+  RETURN_IF_ERROR(CheckNumberOfRows(batch, limits));
+  size_t span = 0;
   for (size_t i = 0; i < batch.outputs.size(); ++i) {
     RETURN_IF_ERROR(CheckSequence(batch, limits, i));
+    RETURN_IF_ERROR(CheckSpans(batch, i, &span));
   }
   return {};
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <variant>
+#include <vector>
 
 #include "base/log.h"
 #include "rose/backend/factory.h"
@@ -20,6 +22,10 @@ namespace {
 constexpr int32_t kMaxStepTokens = 65'536;
 constexpr int32_t kDefaultStepTokens = 1024;
 constexpr int32_t kMaxStepSequences = 65'536;
+// A document of the longest step may be cut into spans of as few tokens on average, which is a
+// sentence. Each row that may be costs two of the model's width on the device, and one per step
+// under way on the host: with 32,768 tokens and a width of 1024, 2,048 rows and 8 MiB each.
+constexpr int32_t kTokensPerSpan = 16;
 
 Result<std::optional<Dtype>> ComputeDtype(const std::string& name) {
   if (name == "auto") {
@@ -59,6 +65,13 @@ Result<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
   return CreateBackend(backend);
 }
 
+bool PoolsByMeanAlone(const model::Pipeline& pipeline) {
+  return std::ranges::all_of(pipeline.modules, [](const model::Module& module) {
+    const auto* pooling = std::get_if<model::PoolingModule>(&module);
+    return pooling == nullptr || pooling->modes == std::vector{model::PoolingMode::kMean};
+  });
+}
+
 Result<BatchLimits> LimitsOf(const model::ModelFolder& folder, const EngineOptions& options) {
   if (options.max_step_tokens < 0 || options.max_step_tokens > kMaxStepTokens) {
     return InvalidArgument(fmt::format("max_step_tokens must be 0..{}, not {}", kMaxStepTokens,
@@ -79,6 +92,11 @@ Result<BatchLimits> LimitsOf(const model::ModelFolder& folder, const EngineOptio
       options.max_step_tokens > 0 ? options.max_step_tokens : std::max(longest, kDefaultStepTokens);
   limits.max_sequences = std::min(options.max_step_sequences, limits.max_tokens);
   limits.width = folder.pipeline.width;
+  limits.takes_spans = PoolsByMeanAlone(folder.pipeline);
+  limits.max_rows = limits.max_sequences;
+  if (limits.takes_spans) {
+    limits.max_rows = std::max(limits.max_rows, limits.max_tokens / kTokensPerSpan);
+  }
   return limits;
 }
 
@@ -93,7 +111,7 @@ class Engine::Impl {
   const EngineInfo& info() const { return info_; }
   GraphCounts graph_counts() const { return backend_->graph_counts(); }
   int32_t PaddedTokens(int32_t num_tokens, int32_t num_sequences) const {
-    return backend_->LargestStep(num_tokens, num_sequences).num_tokens;
+    return backend_->LargestStep(num_tokens, num_sequences, num_sequences).num_tokens;
   }
 
  private:
@@ -133,12 +151,13 @@ Result<std::unique_ptr<Engine::Impl>> Engine::Impl::Load(const model::ModelFolde
 Status Engine::Impl::LoadParts(const model::ModelFolder& folder) {
   const BatchLimits& limits = info_.limits;
   ASSIGN_OR_RETURN(weights_, WeightSet::Open(folder.weight_files));
-  const StepSizes largest = backend_->LargestStep(limits.max_tokens, limits.max_sequences);
+  const StepSizes largest =
+      backend_->LargestStep(limits.max_tokens, limits.max_sequences, limits.max_rows);
   ASSIGN_OR_RETURN(model_, LoadModel(folder.traits, *weights_, largest.num_tokens, *backend_));
   info_.weight_bytes = weights_->TakenBytes();
   ASSIGN_OR_RETURN(head_, DenseHead::Load(folder.pipeline, folder.traits.hidden_size,
-                                          largest.num_sequences, *backend_));
-  return backend_->FinishLoading(limits.max_tokens, limits.max_sequences);
+                                          largest.num_rows, *backend_));
+  return backend_->FinishLoading(limits.max_tokens, limits.max_sequences, limits.max_rows);
 }
 
 void Engine::Impl::Describe() {

@@ -1,4 +1,5 @@
 // A test program of its own, since it replaces operator new.
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -33,7 +34,17 @@ std::vector<Batch> RandomBatches(int count, bool with_types) {
       if (with_types && random() % 2 == 0) {
         types.assign(ids.size(), 1);
       }
-      batch.Add(ids, types, 0, {.dimensions = static_cast<uint32_t>(random() % 17)});
+      model::OutputSpec output;
+      output.dtype = static_cast<model::RowDtype>(random() % 4);
+      output.dimensions = IsSignBits(output.dtype) ? 8 : static_cast<uint32_t>(random() % 17);
+      std::vector<TokenSpan> spans;
+      if (random() % 3 == 0) {
+        const auto length = static_cast<int32_t>(ids.size());
+        for (int32_t begin = 0; begin < length; begin += 8) {
+          spans.push_back({begin, std::min(begin + 7, length)});
+        }
+      }
+      batch.Add(ids, types, 0, output, spans);
     }
   }
   return batches;
@@ -42,8 +53,9 @@ std::vector<Batch> RandomBatches(int count, bool with_types) {
 class EngineAllocationTest : public ::testing::TestWithParam<RandomFamily> {
  protected:
   EngineAllocationTest() {
-    ::bouquet::testing::WriteRandomModel(folder_.path() / "m",
-                                         {.family = GetParam(), .dense_out_features = 16});
+    ::bouquet::testing::WriteRandomModel(
+        folder_.path() / "m",
+        {.family = GetParam(), .pooling_modes = {"mean"}, .dense_out_features = 16});
   }
 
   void ExpectNoAllocationIn(int num_steps, const EngineOptions& options) {

@@ -91,6 +91,8 @@ TEST_F(EngineTest, TakesAStepOfTheLongestInputByDefault) {
 TEST_F(EngineTest, FilesOfEveryDtypePrefixAndNumberOfShardsGiveTheSameVectors) {
   const std::map<RandomFamily, std::string> prefixes = {{RandomFamily::kBert, "bert."},
                                                         {RandomFamily::kXlmRoberta, "roberta."},
+                                                        {RandomFamily::kMpnet, "mpnet."},
+                                                        {RandomFamily::kDistilBert, "distilbert."},
                                                         {RandomFamily::kQwen3Causal, "model."}};
   for (const auto& [family, prefix] : prefixes) {
     const std::vector<float> expected = Row(*LoadModel({.family = family}), {7, 8, 9});
@@ -252,6 +254,168 @@ TEST_F(EngineTest, EachRowHasItsOwnDimensionsAndNorm) {
     EXPECT_NEAR(rows[i], full[i] / std::sqrt(norm), 1e-5);
   }
   EXPECT_NEAR(rows[72], full[0], 1e-5);
+}
+
+/// Rows of float32 of sequence i.
+std::vector<std::vector<float>> RowsOf(const StepResult& result, size_t sequence) {
+  const model::RowBlock& block = result.blocks[0];
+  std::vector<std::vector<float>> rows;
+  for (uint32_t row = block.offsets[sequence]; row < block.offsets[sequence + 1]; ++row) {
+    const auto* data = reinterpret_cast<const float*>(block.data.data() + row * block.stride());
+    rows.emplace_back(data, data + block.width);
+  }
+  return rows;
+}
+
+TEST_F(EngineTest, EachRowHasItsOwnFormat) {
+  const std::unique_ptr<Engine> engine = LoadModel({.normalize = false});
+  const std::vector<float> full = Row(*engine, {5, 6, 7}, {.normalize = false});
+  Batch batch;
+  using model::RowDtype;
+  const std::vector<int32_t> ids = {5, 6, 7};
+  batch.Add(ids, {}, 0, {.dtype = RowDtype::kTanhInt8, .normalize = false});
+  batch.Add(ids, {}, 0, {.dtype = RowDtype::kFloat32, .dimensions = 9, .normalize = false});
+  batch.Add(ids, {}, 0, {.dtype = RowDtype::kSignBitsMsbFirst, .dimensions = 16});
+  batch.Add(ids, {}, 0, {.dtype = RowDtype::kSignBitsLsbFirst});
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  const model::RowBlock& block = result->blocks[0];
+  EXPECT_EQ(block.stride(), 72 * sizeof(float));
+  const auto row = [&block](size_t index) { return block.data.data() + index * block.stride(); };
+  for (size_t i = 0; i < 72; ++i) {
+    EXPECT_EQ(std::to_integer<int8_t>(row(0)[i]),
+              std::nearbyint(127.0 * std::tanh(double{full[i]})));
+    EXPECT_EQ(std::to_integer<int>(row(3)[i / 8]) >> i % 8 & 1, full[i] >= 0 ? 1 : 0);
+    EXPECT_EQ(RowsOf(*result, 1)[0][i], i < 9 ? full[i] : 0);
+  }
+  for (size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(std::to_integer<int>(row(2)[i / 8]) >> (7 - i % 8) & 1, full[i] >= 0 ? 1 : 0);
+  }
+  EXPECT_EQ(std::to_integer<int>(row(2)[2]), 0);
+}
+
+// The row of a span of one token is its hidden state: the golden of a longer one is the plain mean.
+TEST_F(EngineTest, ASpanIsTheMeanOfItsTokensInTheirDocument) {
+  const std::vector<int32_t> document = {5, 6, 7, 20, 30, 31, 32, 33, 20, 40};
+  const RandomModelOptions model = {
+      .family = RandomFamily::kQwen3Bidirectional, .pooling_modes = {"mean"}, .normalize = false};
+  const std::unique_ptr<Engine> engine = LoadModel(model);
+  std::vector<std::vector<float>> hidden;
+  for (int32_t token = 0; token < 10; ++token) {
+    Batch batch;
+    const TokenSpan one[] = {{token, token + 1}};
+    batch.Add(document, {}, 0, {.normalize = false}, one);
+    LazyTensor step = engine->Step(batch);
+    const Result<StepResult> result = step.Wait();
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    hidden.push_back(RowsOf(*result, 0).at(0));
+  }
+  const size_t width = hidden[0].size();
+
+  Batch batch;
+  const TokenSpan spans[] = {{0, 3}, {4, 8}, {9, 10}};  // token 20 separates them
+  const TokenSpan whole[] = {{0, 10}};
+  batch.Add({8, 9}, {}, 1, {.normalize = false});
+  batch.Add(document, {}, 0, {.normalize = false}, spans);
+  batch.Add(document, {}, 0, {.normalize = true}, spans);
+  batch.Add(document, {}, 0, {.normalize = false}, whole);
+  batch.Add(document, {}, 0, {.normalize = false});
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_THAT(result->blocks[0].offsets, ElementsAre(0U, 1U, 4U, 7U, 8U, 9U));
+  EXPECT_EQ(result->statuses.size(), 5U);
+
+  for (size_t span = 0; span < 3; ++span) {
+    std::vector<double> mean(width);
+    double squares = 0;
+    for (size_t i = 0; i < width; ++i) {
+      for (int32_t token = spans[span].begin; token < spans[span].end; ++token) {
+        mean[i] += hidden[static_cast<size_t>(token)][i];
+      }
+      mean[i] /= spans[span].end - spans[span].begin;
+      squares += mean[i] * mean[i];
+    }
+    for (size_t i = 0; i < width; ++i) {
+      EXPECT_NEAR(RowsOf(*result, 1).at(span)[i], mean[i], 1e-5);
+      EXPECT_NEAR(RowsOf(*result, 2).at(span)[i], mean[i] / std::sqrt(squares), 1e-5);
+    }
+  }
+  EXPECT_EQ(RowsOf(*result, 3), RowsOf(*result, 4));  // one span of all tokens is the whole
+  // A document of one chunk is that chunk alone, and others beside it do not change it.
+  EXPECT_EQ(RowsOf(*result, 4).at(0), Row(*engine, document, {.normalize = false}));
+}
+
+TEST_F(EngineTest, SpansLeaveTheirSequenceAndTheirNeighboursAsTheyAre) {
+  const std::unique_ptr<Engine> engine = LoadModel({.dense_out_features = 16});
+  const std::vector<float> alone = Row(*engine, {8, 9, 10});
+  Batch batch;
+  std::vector<TokenSpan> spans;
+  for (int32_t token = 0; token < 200; token += 2) {
+    spans.push_back({token, token + 1});
+  }
+  batch.Add(std::vector<int32_t>(200, 7), {}, 0, {}, spans);
+  batch.Add({8, 9, 10}, {}, 0, {});
+  for (int round = 0; round < 2; ++round) {  // the slot is used again
+    LazyTensor step = engine->Step(batch);
+    const Result<StepResult> result = step.Wait();
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_EQ(RowsOf(*result, 0).size(), 100U);
+    EXPECT_THAT(RowsOf(*result, 1), ElementsAre(alone));
+    EXPECT_EQ(Row(*engine, {8, 9, 10}), alone);
+  }
+}
+
+TEST_F(EngineTest, ASequenceWithANonFiniteSpanIsNotFinite) {
+  WriteRandomModel(path(), {.pooling_modes = {"mean"}});
+  TensorMap tensors = RandomTensors({.pooling_modes = {"mean"}});
+  tensors["embeddings.word_embeddings.weight"].values[42 * 72 + 3] =
+      std::numeric_limits<float>::quiet_NaN();
+  WriteSafetensors(weights_path(), tensors, "F32");
+  const std::unique_ptr<Engine> engine = LoadEngine(path(), {});
+  Batch batch;
+  const TokenSpan spans[] = {{0, 1}, {1, 2}, {2, 3}};
+  batch.Add({5, 6, 7}, {}, 0, {}, spans);
+  batch.Add({5, 6, 42}, {}, 0, {}, spans);
+  batch.Add({5}, {}, 0, {});
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_THAT(result->statuses, ElementsAre(RowStatus::kOk, RowStatus::kNotFinite, RowStatus::kOk));
+}
+
+TEST_F(EngineTest, SpansNeedAModelThatPoolsByTheMeanAlone) {
+  const TokenSpan spans[] = {{0, 1}};
+  for (const std::vector<std::string>& modes :
+       std::vector<std::vector<std::string>>{{"mean"}, {"cls"}, {"mean", "max"}}) {
+    const std::unique_ptr<Engine> engine = LoadModel({.pooling_modes = modes});
+    Batch batch;
+    batch.Add({5, 6}, {}, 0, {}, spans);
+    const Status status = engine->Step(batch).Wait().status();
+    EXPECT_EQ(status.ok(), modes == std::vector<std::string>{"mean"});
+    if (!status.ok()) {
+      EXPECT_THAT(status.message(), HasSubstr("mean alone"));
+      EXPECT_EQ(engine->info().limits.max_rows, engine->info().limits.max_sequences);
+    }
+  }
+}
+
+TEST_F(EngineTest, ADocumentAsLongAsAStepMayHaveSpansOfASentence) {
+  WriteRandomModel(path(), {.pooling_modes = {"mean"}});
+  const std::unique_ptr<Engine> engine =
+      LoadEngine(path(), {.max_step_tokens = 320, .max_step_sequences = 2});
+  EXPECT_EQ(engine->info().limits.max_rows, 20);
+  Batch batch;
+  std::vector<TokenSpan> spans;
+  for (int32_t span = 0; span < 20; ++span) {
+    spans.push_back({16 * span, 16 * (span + 1)});
+  }
+  batch.Add(std::vector<int32_t>(320, 7), {}, 0, {}, spans);
+  LazyTensor step = engine->Step(batch);
+  const Result<StepResult> result = step.Wait();
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(RowsOf(*result, 0).size(), 20U);
 }
 
 TEST_F(EngineTest, ANonFiniteWeightFailsOnlyTheSequencesThatMeetIt) {

@@ -53,6 +53,8 @@ std::vector<TinySet> TinySets() {
       {"tiny_xlm_roberta_mean",
        {.family = RandomFamily::kXlmRoberta, .pooling_modes = {"mean"}, .normalize = false}},
       {"tiny_roberta", {.family = RandomFamily::kRoberta, .seed = 3}},
+      {"tiny_mpnet", {.family = RandomFamily::kMpnet}},
+      {"tiny_distilbert", {.family = RandomFamily::kDistilBert}},
       {"tiny_qwen3_causal", {.family = RandomFamily::kQwen3Causal}},
       {"tiny_qwen3_bidirectional", {.family = RandomFamily::kQwen3Bidirectional}},
       {"tiny_qwen3_attention_bias",

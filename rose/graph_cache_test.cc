@@ -9,7 +9,7 @@ using Cache = GraphCache<int>;
 using Action = Cache::Action;
 
 StepSizes Sizes(int32_t tokens) {
-  return {.num_tokens = tokens, .num_sequences = 1, .longest_sequence = tokens};
+  return {.num_tokens = tokens, .num_sequences = 1, .num_rows = 1, .longest_sequence = tokens};
 }
 
 TEST(GraphCacheTest, RunsEagerlyThenCapturesThenReplays) {

@@ -32,10 +32,12 @@ int32_t PadTokens(int32_t tokens) {
 StepSizes PadStep(const StepSizes& sizes) {
   CHECK_GE(sizes.num_tokens, 1);
   CHECK_GE(sizes.num_sequences, 1);
+  CHECK_GE(sizes.num_rows, sizes.num_sequences);
   CHECK_GE(sizes.longest_sequence, 1);
   StepSizes padded = sizes;
   padded.num_tokens = PadTokens(sizes.num_tokens);
   padded.num_sequences = PowerOfTwo(sizes.num_sequences);
+  padded.num_rows = PowerOfTwo(sizes.num_rows);
   padded.longest_sequence =
       std::min(PowerOfTwo(std::max(sizes.longest_sequence, kSmallestLongest)), padded.num_tokens);
   return padded;
@@ -56,7 +58,8 @@ std::vector<StepSizes> StartupGrid(int32_t max_tokens, int32_t max_sequences, in
   for (const int64_t count : PaddedTokenCounts(max_tokens)) {
     const auto tokens = static_cast<int32_t>(count);
     if (tokens <= max_tokens && tokens <= max_length) {
-      grid.push_back({.num_tokens = tokens, .num_sequences = 1, .longest_sequence = tokens});
+      grid.push_back(
+          {.num_tokens = tokens, .num_sequences = 1, .num_rows = 1, .longest_sequence = tokens});
     }
   }
   for (int32_t sequences = 2; sequences <= max_sequences; sequences *= 2) {
@@ -64,6 +67,7 @@ std::vector<StepSizes> StartupGrid(int32_t max_tokens, int32_t max_sequences, in
       if (int64_t{sequences} * length <= max_tokens) {
         grid.push_back({.num_tokens = sequences * length,
                         .num_sequences = sequences,
+                        .num_rows = sequences,
                         .longest_sequence = length});
       }
     }

@@ -15,6 +15,7 @@ inline constexpr int32_t kMostGraphTokens = 8192;
 struct StepSizes {
   int32_t num_tokens = 0;
   int32_t num_sequences = 0;
+  int32_t num_rows = 0;  // of results: num_sequences, unless some have spans
   int32_t longest_sequence = 0;
   bool has_token_types = false;
 
@@ -23,8 +24,9 @@ struct StepSizes {
 
 /// The smallest padded sizes that hold a step. Tokens: 16, 32, then multiples of 64 up to 1024,
 /// then of 256: a product over 16 rows costs what one over a single row does, and above the loss is
-/// under 6 % from 1024 tokens on. Sequences and the longest of them: powers of two (the longest
-/// from 16), since they only bound grids. Pure.
+/// under 6 % from 1024 tokens on. Sequences, rows and the longest sequence: powers of two (the
+/// longest from 16), since they only bound grids; so a step without spans has as many padded rows
+/// as padded sequences. Pure.
 StepSizes PadStep(const StepSizes& sizes);
 
 /// The padded numbers of tokens from the smallest to the one that holds `max_tokens`.

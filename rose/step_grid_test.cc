@@ -10,7 +10,10 @@ namespace bouquet::rose {
 namespace {
 
 StepSizes Pad(int32_t tokens, int32_t sequences, int32_t longest) {
-  return PadStep({.num_tokens = tokens, .num_sequences = sequences, .longest_sequence = longest});
+  return PadStep({.num_tokens = tokens,
+                  .num_sequences = sequences,
+                  .num_rows = sequences,
+                  .longest_sequence = longest});
 }
 
 TEST(StepGridTest, HoldsEveryStepAndWastesLittleOfALargeOne) {
@@ -41,6 +44,18 @@ TEST(StepGridTest, HasFewSizes) {
   EXPECT_EQ(Pad(33, 1, 33).longest_sequence, 64);
 }
 
+TEST(StepGridTest, PadsRowsLikeSequencesAndApartFromThemOnlyWhereThereAreSpans) {
+  for (int32_t sequences = 1; sequences <= 600; ++sequences) {
+    const StepSizes padded = Pad(1000, sequences, 100);
+    ASSERT_EQ(padded.num_rows, padded.num_sequences);
+  }
+  StepSizes sizes{.num_tokens = 1000, .num_sequences = 3, .num_rows = 33, .longest_sequence = 900};
+  EXPECT_EQ(PadStep(sizes).num_sequences, 4);
+  EXPECT_EQ(PadStep(sizes).num_rows, 64);
+  sizes.num_rows = 4;  // padded rows of padded sequences: the size that three sequences have alone
+  EXPECT_EQ(PadStep(sizes), Pad(1000, 3, 900));
+}
+
 TEST(StepGridTest, ListsItsNumbersOfTokens) {
   EXPECT_EQ(PaddedTokenCounts(1), std::vector<int64_t>{16});
   EXPECT_EQ(PaddedTokenCounts(100), (std::vector<int64_t>{16, 32, 64, 128}));
@@ -69,7 +84,7 @@ TEST(StepGridTest, TheGridOfAStartHoldsPaddedSizesOnce) {
 }
 
 TEST(StepGridTest, TellsStepsWithTokenTypesApart) {
-  StepSizes sizes{.num_tokens = 8, .num_sequences = 1, .longest_sequence = 8};
+  StepSizes sizes{.num_tokens = 8, .num_sequences = 1, .num_rows = 1, .longest_sequence = 8};
   const StepSizes without = PadStep(sizes);
   sizes.has_token_types = true;
   EXPECT_NE(PadStep(sizes), without);

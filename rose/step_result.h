@@ -17,7 +17,7 @@ enum class RowStatus : uint8_t {
 /// further steps as may be under way.
 struct StepResult {
   std::span<const model::RowBlock> blocks;  // one per head
-  std::span<const RowStatus> statuses;      // [num_sequences]
+  std::span<const RowStatus> statuses;      // [num_sequences]: of several rows the worst
 };
 
 }  // namespace bouquet::rose

@@ -25,7 +25,7 @@ class StepSlot final : public LazyTensor::Source {
   static Result<std::unique_ptr<StepSlot>> Make(int32_t index, const BatchLimits& limits,
                                                 const Forward& forward, Backend& backend);
 
-  /// Copies a valid batch and resolves its output specs.
+  /// Copies a valid batch and resolves its output specs, one per row.
   void Fill(const Batch& batch);
   /// Starts the step; returns at once.
   void Start(Backend& backend);
@@ -35,14 +35,20 @@ class StepSlot final : public LazyTensor::Source {
 
  private:
   StepSlot(const BatchLimits& limits, const Forward& forward, HostMemory results);
+  void AddRow(const PoolingRange& range, const model::OutputSpec& output);
+  std::span<const RowStatus> StatusPerSequence();
 
   int32_t width_;
   const Forward& forward_;
   std::vector<int32_t> token_ids_, token_type_ids_, positions_;
-  std::vector<int32_t> sequence_offsets_, pooling_starts_, dimensions_;
+  std::vector<int32_t> sequence_offsets_;
+  std::vector<PoolingRange> pooling_ranges_;
+  std::vector<int32_t> dimensions_;
+  std::vector<model::RowDtype> row_dtypes_;
   std::vector<uint8_t> normalize_;
-  HostMemory results_;                 // statuses [max_sequences], rows [max_sequences, width]
-  std::vector<uint32_t> row_offsets_;  // 0, 1, 2, …: one dense row per sequence
+  HostMemory results_;                 // statuses [max_rows], rows [max_rows, width] float32
+  std::vector<uint32_t> row_offsets_;  // [num_sequences + 1]
+  std::vector<RowStatus> statuses_;    // [num_sequences], when there are more rows
   std::array<model::RowBlock, 1> blocks_;
   StepSlotMemory memory_;
   StepTicket* ticket_ = nullptr;

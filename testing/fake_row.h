@@ -21,4 +21,15 @@ inline std::vector<float> FakeRow(std::span<const int32_t> ids, uint32_t dimensi
   return row;
 }
 
+/// The row in a format other than float32: bytes that count up from the tokens' value, whatever
+/// they would mean.
+inline std::vector<std::byte> FakeRowBytes(std::span<const int32_t> ids, size_t count) {
+  const auto first = static_cast<size_t>(FakeRow(ids, 1)[0]);
+  std::vector<std::byte> row(count);
+  for (size_t i = 0; i < count; ++i) {
+    row[i] = static_cast<std::byte>(first + i);
+  }
+  return row;
+}
+
 }  // namespace bouquet::testing

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <memory>
@@ -55,7 +56,8 @@ class FakeStepEngine final : public tulip::StepEngine {
     info_.steps_under_way = options.steps_under_way;
     info_.limits = {options.vocabulary_rows, 2,
                     options.max_positions,   options.max_tokens,
-                    options.max_sequences,   options.width};
+                    options.max_sequences,   options.width,
+                    options.max_sequences};
     for (Slot& slot : slots_) {
       slot.engine = this;
     }
@@ -218,6 +220,12 @@ class FakeStepEngine final : public tulip::StepEngine {
         slot.error = Status(options_.poison_error, "a poisoned sequence");
       }
       std::ranges::copy(row, slot.rows.begin() + ptrdiff_t{i} * info_.limits.width);
+      const model::RowDtype dtype = batch.outputs[static_cast<size_t>(i)].dtype;
+      if (dtype != model::RowDtype::kFloat32) {
+        const std::vector<std::byte> bytes = FakeRowBytes(ids, RowBytes(dtype, dimensions));
+        std::memcpy(slot.rows.data() + ptrdiff_t{i} * info_.limits.width, bytes.data(),
+                    bytes.size());
+      }
       slot.offsets.push_back(static_cast<uint32_t>(i) + 1);
     }
     if (options_.not_finite_spreads &&

@@ -15,7 +15,7 @@ namespace bouquet::testing {
 class NullStepEngine final : public tulip::StepEngine {
  public:
   NullStepEngine() {
-    info_.limits = {30'522, 2, 512, 4096, 512, 384};
+    info_.limits = {30'522, 2, 512, 4096, 512, 384, 512};
     source_.rows.resize(size_t{512} * 384);
     source_.statuses.assign(512, rose::RowStatus::kOk);
     for (uint32_t i = 0; i <= 512; ++i) {

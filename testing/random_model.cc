@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 // Sizes that expose mistakes: no width is a multiple of a vector register, heads · head_dim is not
 // hidden_size for Qwen3, keys and values have fewer heads than queries.
 constexpr int64_t kVocabulary = 300;
-constexpr int64_t kPositions = 640;  // rows of the position table, or the longest input
-constexpr int64_t kPaddingId = 1;    // of the RoBERTa families: positions start behind it
+constexpr int64_t kPositions = 640;       // rows of the position table, or the longest input
+constexpr int64_t kPaddingId = 1;         // of RoBERTa and MPNet: positions start behind it
+constexpr int64_t kDistanceBuckets = 32;  // of MPNet
 
 struct Sizes {
   int64_t layers, hidden, heads, kv_heads, head_dim, intermediate;
@@ -27,7 +28,8 @@ constexpr Sizes kQwen3Sizes = {3, 40, 6, 2, 16, 100};
 
 bool HasBertLayers(RandomFamily family) {
   return family == RandomFamily::kBert || family == RandomFamily::kRoberta ||
-         family == RandomFamily::kXlmRoberta;
+         family == RandomFamily::kXlmRoberta || family == RandomFamily::kMpnet ||
+         family == RandomFamily::kDistilBert;
 }
 
 uint64_t Fnv1a64(const std::string& text) {
@@ -87,25 +89,69 @@ void AddLayerNorm(const std::string& name, int64_t width, Shapes& shapes) {
   shapes[name + ".bias"] = {width};
 }
 
-int64_t TokenTypes(RandomFamily family) { return family == RandomFamily::kBert ? 2 : 1; }
+int64_t TokenTypes(RandomFamily family) {
+  switch (family) {
+    case RandomFamily::kBert: return 2;
+    case RandomFamily::kRoberta:
+    case RandomFamily::kXlmRoberta: return 1;
+    default: return 0;
+  }
+}
+
+// The parts of a layer, as each family names them.
+struct BertNames {
+  std::string layer;
+  std::vector<std::string> square;  // query, key, value, output
+  std::string up, down;
+  std::vector<std::string> norms;
+};
+
+BertNames NamesOf(RandomFamily family) {
+  const std::string a = "attention.";
+  if (family == RandomFamily::kMpnet) {
+    return {"encoder.layer",
+            {a + "attn.q", a + "attn.k", a + "attn.v", a + "attn.o"},
+            "intermediate.dense",
+            "output.dense",
+            {a + "LayerNorm", "output.LayerNorm"}};
+  }
+  if (family == RandomFamily::kDistilBert) {
+    return {"transformer.layer",
+            {a + "q_lin", a + "k_lin", a + "v_lin", a + "out_lin"},
+            "ffn.lin1",
+            "ffn.lin2",
+            {"sa_layer_norm", "output_layer_norm"}};
+  }
+  return {"encoder.layer",
+          {a + "self.query", a + "self.key", a + "self.value", a + "output.dense"},
+          "intermediate.dense",
+          "output.dense",
+          {a + "output.LayerNorm", "output.LayerNorm"}};
+}
 
 Shapes BertShapes(RandomFamily family) {
   const Sizes& s = kBertSizes;
   Shapes shapes;
   shapes["embeddings.word_embeddings.weight"] = {kVocabulary, s.hidden};
   shapes["embeddings.position_embeddings.weight"] = {kPositions, s.hidden};
-  shapes["embeddings.token_type_embeddings.weight"] = {TokenTypes(family), s.hidden};
+  if (TokenTypes(family) > 0) {
+    shapes["embeddings.token_type_embeddings.weight"] = {TokenTypes(family), s.hidden};
+  }
+  if (family == RandomFamily::kMpnet) {
+    shapes["encoder.relative_attention_bias.weight"] = {kDistanceBuckets, s.heads};
+  }
   AddLayerNorm("embeddings.LayerNorm", s.hidden, shapes);
+  const BertNames names = NamesOf(family);
   for (int64_t i = 0; i < s.layers; ++i) {
-    const std::string layer = fmt::format("encoder.layer.{}.", i);
-    for (const char* part : {"query", "key", "value"}) {
-      AddLinear(layer + "attention.self." + part, s.hidden, s.hidden, true, shapes);
+    const std::string layer = fmt::format("{}.{}.", names.layer, i);
+    for (const std::string& part : names.square) {
+      AddLinear(layer + part, s.hidden, s.hidden, true, shapes);
     }
-    AddLinear(layer + "attention.output.dense", s.hidden, s.hidden, true, shapes);
-    AddLayerNorm(layer + "attention.output.LayerNorm", s.hidden, shapes);
-    AddLinear(layer + "intermediate.dense", s.intermediate, s.hidden, true, shapes);
-    AddLinear(layer + "output.dense", s.hidden, s.intermediate, true, shapes);
-    AddLayerNorm(layer + "output.LayerNorm", s.hidden, shapes);
+    AddLinear(layer + names.up, s.intermediate, s.hidden, true, shapes);
+    AddLinear(layer + names.down, s.hidden, s.intermediate, true, shapes);
+    for (const std::string& part : names.norms) {
+      AddLayerNorm(layer + part, s.hidden, shapes);
+    }
   }
   return shapes;
 }
@@ -147,6 +193,11 @@ void AddHarmlessExtras(const RandomModelOptions& options,
     ids.values.push_back(static_cast<float>(i));
   }
   tensors["int64:" + options.prefix + "embeddings.position_ids"] = ids;
+  if (options.family == RandomFamily::kDistilBert) {
+    tensors["vocab_projector.bias"] =
+        MakeTensor(options.seed, "vocab_projector.bias", {kVocabulary});
+    return;
+  }
   tensors[options.prefix + "pooler.dense.weight"] =
       MakeTensor(options.seed, "pooler.dense.weight", {hidden, hidden});
   tensors[options.prefix + "pooler.dense.bias"] =
@@ -158,21 +209,32 @@ void AddHarmlessExtras(const RandomModelOptions& options,
 
 std::string BertConfigJson(RandomFamily family) {
   const Sizes& s = kBertSizes;
-  std::string own =
-      R"("architectures": ["BertModel"], "model_type": "bert", "layer_norm_eps": 1e-12)";
-  if (family != RandomFamily::kBert) {
-    const bool is_xlm = family == RandomFamily::kXlmRoberta;
-    own = fmt::format(
-        R"("architectures": ["{}"], "model_type": "{}", "layer_norm_eps": 1e-05, "pad_token_id": {})",
-        is_xlm ? "XLMRobertaModel" : "RobertaModel", is_xlm ? "xlm-roberta" : "roberta",
-        kPaddingId);
+  const std::string tables =
+      fmt::format(R"("vocab_size": {}, "max_position_embeddings": {})", kVocabulary, kPositions);
+  if (family == RandomFamily::kDistilBert) {
+    return fmt::format(
+        R"({{"architectures": ["DistilBertModel"], "model_type": "distilbert", "activation": "gelu",
+"n_layers": {}, "dim": {}, "n_heads": {}, "hidden_dim": {}, {}}})",
+        s.layers, s.hidden, s.heads, s.intermediate, tables);
   }
+  const std::map<RandomFamily, std::pair<std::string, std::string>> names = {
+      {RandomFamily::kBert, {"BertModel", "bert"}},
+      {RandomFamily::kRoberta, {"RobertaModel", "roberta"}},
+      {RandomFamily::kXlmRoberta, {"XLMRobertaModel", "xlm-roberta"}},
+      {RandomFamily::kMpnet, {"MPNetModel", "mpnet"}}};
+  const auto& [class_name, model_type] = names.at(family);
+  std::string own = R"("layer_norm_eps": 1e-12)";
+  if (family != RandomFamily::kBert) {
+    own = fmt::format(R"("layer_norm_eps": 1e-05, "pad_token_id": {})", kPaddingId);
+  }
+  own += family == RandomFamily::kMpnet
+             ? fmt::format(R"(, "relative_attention_num_buckets": {})", kDistanceBuckets)
+             : fmt::format(R"(, "type_vocab_size": {})", TokenTypes(family));
   return fmt::format(
-      R"({{{}, "hidden_act": "gelu", "num_hidden_layers": {}, "hidden_size": {},
-"num_attention_heads": {}, "intermediate_size": {}, "vocab_size": {}, "max_position_embeddings": {},
-"type_vocab_size": {}}})",
-      own, s.layers, s.hidden, s.heads, s.intermediate, kVocabulary, kPositions,
-      TokenTypes(family));
+      R"({{"architectures": ["{}"], "model_type": "{}", {}, "hidden_act": "gelu",
+"num_hidden_layers": {}, "hidden_size": {}, "num_attention_heads": {}, "intermediate_size": {},
+{}}})",
+      class_name, model_type, own, s.layers, s.hidden, s.heads, s.intermediate, tables);
 }
 
 std::string ConfigJson(const RandomModelOptions& options) {

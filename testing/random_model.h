@@ -12,6 +12,8 @@ enum class RandomFamily : uint8_t {
   kBert,
   kRoberta,
   kXlmRoberta,
+  kMpnet,
+  kDistilBert,
   kQwen3Causal,
   kQwen3Bidirectional,
 };

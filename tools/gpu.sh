@@ -5,7 +5,8 @@
 
 BUNDLE=build/bouquet-gpu.tar.xz
 BUNDLE_LIMIT_MIB=22
-GPU_PROGRAMS=(bouquet engine_timing engine_soak rose_backend_test rose_cuda_test rose_cuda_attention_test ragged_attention_bench kernels_bench)
+GPU_PROGRAMS=(bouquet engine_timing engine_soak rose_backend_test rose_cuda_test rose_cuda_attention_test)
+GPU_PROGRAMS+=(ragged_attention_bench kernels_bench)
 
 # Shared libraries of a program but those that every Linux has.
 libraries_of() {

@@ -7,9 +7,12 @@ that testing/random_model.cc uses too, and is exact in float32, float16 and bflo
 
   make_random_model.py OUT                                    BERT, mean pooling
   make_random_model.py OUT --family xlm-roberta               XLM-RoBERTa, first token
+  make_random_model.py OUT --family mpnet                     MPNet: attention's scores carry a bias by distance
+  make_random_model.py OUT --family distilbert
   make_random_model.py OUT --family qwen3-causal              Qwen3, last token
   make_random_model.py OUT --family qwen3-bidirectional       Qwen3, mean pooling
   make_random_model.py OUT --shape bge-base                   110 M parameters, to measure without the real weights
+  make_random_model.py OUT --shape mpnet-base                 the shape of all-mpnet-base-v2
   make_random_model.py OUT --shape xlm-roberta-large          the shape of BGE-M3
   make_random_model.py OUT --shape qwen3-0.6b --dtype BF16
   make_random_model.py OUT --pooling cls max --dense 16 --dtype BF16 --shards 3 --prefix bert.
@@ -27,7 +30,10 @@ import numpy as np
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 PADDING_ID = ROBERTA_SPECIALS.index("<pad>")  # positions start behind this row
-BERT_CLASSES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel"}
+BERT_CLASSES = {"bert": "BertModel", "roberta": "RobertaModel", "xlm-roberta": "XLMRobertaModel",
+                "mpnet": "MPNetModel", "distilbert": "DistilBertModel"}
+STARTS_BEHIND_PADDING = ("roberta", "xlm-roberta", "mpnet")
+DISTANCE_BUCKETS = 32  # of MPNet
 MOST_WORDS = 1000  # of the tokenizer: ids above are rows that only ids reach
 BYTES = {"F32": 4, "F16": 2, "BF16": 2}
 BLOCK = 1 << 18  # values made at once: fits the processor's cache
@@ -35,12 +41,18 @@ TINY = dict(vocabulary=300, positions=640)
 SHAPES = {  # family, and its sizes; positions: rows of the table, or the longest input
     "tiny-bert": ("bert", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-xlm-roberta": ("xlm-roberta", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
+    "tiny-mpnet": ("mpnet", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
+    "tiny-distilbert": ("distilbert", dict(layers=2, hidden=72, heads=6, intermediate=150, **TINY)),
     "tiny-qwen3": ("qwen3", dict(layers=3, hidden=40, heads=6, kv_heads=2, head_dim=16, intermediate=100, **TINY)),
-    # A tiny one whose heads are of a size that fast attention kernels serve.
+    # Tiny ones whose heads are of a size that fast attention kernels serve.
+    "small-mpnet": ("mpnet", dict(layers=2, hidden=128, heads=2, intermediate=256, **TINY)),
     "small-qwen3": ("qwen3", dict(layers=2, hidden=128, heads=4, kv_heads=2, head_dim=64, intermediate=256, **TINY)),
     "minilm-l6": ("bert", dict(layers=6, hidden=384, heads=12, intermediate=1536, vocabulary=30522, positions=512)),
     "bge-base": ("bert", dict(layers=12, hidden=768, heads=12, intermediate=3072, vocabulary=30522, positions=512)),
     "bge-large": ("bert", dict(layers=24, hidden=1024, heads=16, intermediate=4096, vocabulary=30522, positions=512)),
+    "mpnet-base": ("mpnet", dict(layers=12, hidden=768, heads=12, intermediate=3072, vocabulary=30527, positions=514)),
+    "distilbert-base": ("distilbert", dict(layers=6, hidden=768, heads=12, intermediate=3072, vocabulary=30522,
+                                           positions=512)),
     "xlm-roberta-large": ("xlm-roberta", dict(layers=24, hidden=1024, heads=16, intermediate=4096,
                                               vocabulary=250002, positions=8194)),
     "qwen3-0.6b": ("qwen3", dict(layers=28, hidden=1024, heads=16, kv_heads=8, head_dim=128, intermediate=3072,
@@ -83,7 +95,19 @@ def make_tensor(seed, name, shape):
 
 
 def token_types(family):
-    return 2 if family == "bert" else 1
+    return {"bert": 2, "roberta": 1, "xlm-roberta": 1}.get(family, 0)
+
+
+def bert_layer_names(family):
+    """Prefix of a layer; then the square matrices, the two of the MLP and the norms, as the family names them."""
+    if family == "mpnet":
+        return ("encoder.layer", [f"attention.attn.{part}" for part in "qkvo"], "intermediate.dense", "output.dense",
+                ["attention.LayerNorm", "output.LayerNorm"])
+    if family == "distilbert":
+        return ("transformer.layer", [f"attention.{part}_lin" for part in ("q", "k", "v", "out")],
+                "ffn.lin1", "ffn.lin2", ["sa_layer_norm", "output_layer_norm"])
+    return ("encoder.layer", [*(f"attention.self.{part}" for part in ("query", "key", "value")), "attention.output.dense"],
+            "intermediate.dense", "output.dense", ["attention.output.LayerNorm", "output.LayerNorm"])
 
 
 def bert_shapes(s, family):
@@ -91,18 +115,20 @@ def bert_shapes(s, family):
     shapes = {
         "embeddings.word_embeddings.weight": (s["vocabulary"], h),
         "embeddings.position_embeddings.weight": (s["positions"], h),
-        "embeddings.token_type_embeddings.weight": (token_types(family), h),
         "embeddings.LayerNorm.weight": (h,),
         "embeddings.LayerNorm.bias": (h,),
     }
+    if token_types(family):
+        shapes["embeddings.token_type_embeddings.weight"] = (token_types(family), h)
+    if family == "mpnet":
+        shapes["encoder.relative_attention_bias.weight"] = (DISTANCE_BUCKETS, s["heads"])
+    prefix, square, up, down, norms = bert_layer_names(family)
     for n in range(s["layers"]):
-        layer = f"encoder.layer.{n}."
-        linears = [(f"attention.self.{part}", h, h) for part in ("query", "key", "value")]
-        linears += [("attention.output.dense", h, h), ("intermediate.dense", i, h), ("output.dense", h, i)]
-        for name, rows, cols in linears:
+        layer = f"{prefix}.{n}."
+        for name, rows, cols in [*((name, h, h) for name in square), (up, i, h), (down, h, i)]:
             shapes[layer + name + ".weight"] = (rows, cols)
             shapes[layer + name + ".bias"] = (rows,)
-        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+        for name in norms:
             shapes[layer + name + ".weight"] = (h,)
             shapes[layer + name + ".bias"] = (h,)
     return shapes
@@ -128,16 +154,25 @@ def qwen3_shapes(s, attention_bias):
 
 
 def config(options, s):
+    if options.family == "distilbert":
+        return {
+            "architectures": ["DistilBertModel"], "model_type": "distilbert", "activation": "gelu",
+            "n_layers": s["layers"], "dim": s["hidden"], "n_heads": s["heads"], "hidden_dim": s["intermediate"],
+            "vocab_size": s["vocabulary"], "max_position_embeddings": s["positions"],
+        }
     if options.family in BERT_CLASSES:
         of_family = {"layer_norm_eps": 1e-12}
-        if options.family != "bert":
+        if options.family in STARTS_BEHIND_PADDING:
             of_family = {"layer_norm_eps": 1e-5, "bos_token_id": 0, "pad_token_id": PADDING_ID, "eos_token_id": 2}
+        if options.family == "mpnet":
+            of_family["relative_attention_num_buckets"] = DISTANCE_BUCKETS
+        else:
+            of_family["type_vocab_size"] = token_types(options.family)
         return {
             "architectures": [BERT_CLASSES[options.family]], "model_type": options.family, "hidden_act": "gelu",
             "num_hidden_layers": s["layers"], "hidden_size": s["hidden"],
             "num_attention_heads": s["heads"], "intermediate_size": s["intermediate"],
-            "vocab_size": s["vocabulary"], "max_position_embeddings": s["positions"],
-            "type_vocab_size": token_types(options.family), **of_family,
+            "vocab_size": s["vocabulary"], "max_position_embeddings": s["positions"], **of_family,
         }
     return {
         "architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
@@ -217,10 +252,10 @@ def write_modules(folder, options, hidden):
 
 def write_tokenizer(folder, options, sizes):
     """Words w5 … w299 (w999); the libraries do not load a folder without a tokenizer."""
-    is_roberta = options.family in ("roberta", "xlm-roberta")
-    specials = ROBERTA_SPECIALS if is_roberta else SPECIALS
-    padding, unknown = ("<pad>", "<unk>") if is_roberta else ("[PAD]", "[UNK]")
-    longest = sizes["positions"] - (PADDING_ID + 1 if is_roberta else 0)
+    is_behind = options.family in STARTS_BEHIND_PADDING
+    specials = ROBERTA_SPECIALS if is_behind else SPECIALS
+    padding, unknown = ("<pad>", "<unk>") if is_behind else ("[PAD]", "[UNK]")
+    longest = sizes["positions"] - (PADDING_ID + 1 if is_behind else 0)
     vocabulary = {word: i for i, word in enumerate(specials)}
     vocabulary.update({f"w{i}": i for i in range(len(specials), min(sizes["vocabulary"], MOST_WORDS))})
     write_json(folder / "tokenizer.json", {

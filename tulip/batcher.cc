@@ -90,9 +90,8 @@ Status Batcher::Submit(std::vector<Sequence> sequences, const std::shared_ptr<Ch
         .Increment();
     return status;
   }
-  const uint32_t asked = sequences.front().output.dimensions;
-  reply->Open(sequences.size(),
-              asked == 0 ? static_cast<uint32_t>(description_.engine.limits.width) : asked);
+  const model::OutputSpec& output = sequences.front().output;
+  reply->Open(sequences.size(), Dimensions(output), output.dtype);
   int64_t num_tokens = 0;
   for (size_t i = 0; i < sequences.size(); ++i) {
     num_tokens += sequences[i].num_tokens();
@@ -164,10 +163,19 @@ Status Batcher::CheckSequence(const Sequence& sequence, const Sequence& first) c
     return InvalidArgument(
         fmt::format("dimensions must be 1..{}: {}", limits.width, sequence.output.dimensions));
   }
+  if (IsSignBits(sequence.output.dtype) && Dimensions(sequence.output) % 8 != 0) {
+    return InvalidArgument(fmt::format("dimensions of sign bits must be a multiple of 8: {}",
+                                       Dimensions(sequence.output)));
+  }
   if (sequence.output != first.output) {
     return InvalidArgument("the sequences of one chunk must ask for the same output");
   }
   return {};
+}
+
+uint32_t Batcher::Dimensions(const model::OutputSpec& output) const {
+  return output.dimensions == 0 ? static_cast<uint32_t>(description_.engine.limits.width)
+                                : output.dimensions;
 }
 
 Status Batcher::CheckIdentity(std::string_view expected) const {

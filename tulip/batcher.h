@@ -95,6 +95,7 @@ class Batcher {
  private:
   Status Check(const std::vector<Sequence>& sequences, TimePoint now) const;
   Status CheckSequence(const Sequence& sequence, const Sequence& first) const;
+  uint32_t Dimensions(const model::OutputSpec& output) const;  // resolved
 
   const std::unique_ptr<StepEngine> engine_;
   const StepCost cost_;  // as measured at the start

@@ -6,17 +6,24 @@
 
 namespace bouquet::tulip {
 
-void ChunkReply::Open(size_t num_sequences, uint32_t dimensions) {
+void ChunkReply::Open(size_t num_sequences, uint32_t dimensions, model::RowDtype dtype) {
   CHECK_EQ(remaining_.load(), -1);
   dimensions_ = dimensions;
-  rows_.resize(num_sequences * dimensions);
+  dtype_ = dtype;
+  rows_.resize((num_sequences * row_bytes() + sizeof(float) - 1) / sizeof(float));
   outcomes_.resize(num_sequences);
   remaining_.store(static_cast<int64_t>(num_sequences), std::memory_order_release);
 }
 
-void ChunkReply::PutRow(uint32_t index, std::span<const float> row) {
-  CHECK_EQ(row.size(), size_t{dimensions_});
-  std::ranges::copy(row, rows_.begin() + static_cast<ptrdiff_t>(size_t{index} * dimensions_));
+std::vector<float>& ChunkReply::rows() {
+  CHECK(dtype_ == model::RowDtype::kFloat32);
+  return rows_;
+}
+
+void ChunkReply::PutRow(uint32_t index, std::span<const std::byte> row) {
+  CHECK_EQ(row.size(), row_bytes());
+  const std::span<std::byte> target = std::as_writable_bytes(std::span(rows_));
+  std::ranges::copy(row, target.subspan(index * row.size(), row.size()).begin());
 }
 
 void ChunkReply::Finish(uint32_t index, Outcome outcome) {

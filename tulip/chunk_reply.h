@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stop_token>
@@ -9,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "model/output_spec.h"
 
 namespace bouquet::tulip {
 
@@ -38,16 +40,22 @@ class ChunkReply {
   bool started() const { return started_.load(std::memory_order_relaxed); }
 
   uint32_t dimensions() const { return dimensions_; }
-  /// [num_sequences, dimensions]; the row of a sequence that failed is zero.
-  std::vector<float>& rows() { return rows_; }
+  model::RowDtype dtype() const { return dtype_; }
+  size_t row_bytes() const { return RowBytes(dtype_, dimensions_); }
+  /// [num_sequences, row_bytes]; the row of a sequence that failed is zero.
+  std::span<const std::byte> row_data() const {
+    return std::as_bytes(std::span(rows_)).first(outcomes_.size() * row_bytes());
+  }
+  /// The same of float32 rows, to be taken: [num_sequences, dimensions].
+  std::vector<float>& rows();
   /// [num_sequences]
   std::vector<Outcome>& outcomes() { return outcomes_; }
 
   // What follows is Tulip's side.
 
-  void Open(size_t num_sequences, uint32_t dimensions);
+  void Open(size_t num_sequences, uint32_t dimensions, model::RowDtype dtype);
   void MarkStarted() { started_.store(true, std::memory_order_relaxed); }
-  void PutRow(uint32_t index, std::span<const float> row);
+  void PutRow(uint32_t index, std::span<const std::byte> row);
   /// Answers one sequence, once. May call OnComplete.
   void Finish(uint32_t index, Outcome outcome);
 
@@ -60,7 +68,8 @@ class ChunkReply {
   std::atomic<bool> started_ = false;
   std::atomic<int64_t> remaining_ = -1;  // not open yet
   uint32_t dimensions_ = 0;
-  std::vector<float> rows_;
+  model::RowDtype dtype_ = model::RowDtype::kFloat32;
+  std::vector<float> rows_;  // memory for rows of any dtype
   std::vector<Outcome> outcomes_;
 };
 

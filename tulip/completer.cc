@@ -21,14 +21,13 @@ const model::RowBlock& BlockOf(const rose::StepResult& result, model::Head head)
   return *block;
 }
 
-std::span<const float> RowOf(const model::RowBlock& block, size_t sequence_index,
-                             uint32_t dimensions) {
-  CHECK_LE(dimensions, block.width);
+std::span<const std::byte> RowOf(const model::RowBlock& block, size_t sequence_index,
+                                 size_t row_bytes) {
+  CHECK_LE(row_bytes, block.stride());
   const size_t row = block.offsets[sequence_index];
   CHECK_EQ(block.offsets[sequence_index + 1], row + 1);
-  CHECK_LE((row + 1) * block.width * sizeof(float), block.data.size());
-  const auto* rows = reinterpret_cast<const float*>(block.data.data());
-  return {rows + row * block.width, dimensions};
+  CHECK_LE((row + 1) * block.stride(), block.data.size());
+  return block.data.subspan(row * block.stride(), row_bytes);
 }
 
 }  // namespace
@@ -100,7 +99,7 @@ void Completer::Deliver(const rose::StepResult& result, StepInFlight& step, Time
       ++not_finite;
     } else {
       reply.PutRow(sequence.index_in_chunk,
-                   RowOf(BlockOf(result, sequence.output.head), i, reply.dimensions()));
+                   RowOf(BlockOf(result, sequence.output.head), i, reply.row_bytes()));
     }
     reply.Finish(sequence.index_in_chunk, std::move(outcome));
   }

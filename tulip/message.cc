@@ -36,14 +36,32 @@ Status CheckOffered(const v1::EncodeRequest& request) {
     return Unimplemented(
         "outputs must be OUTPUT_DENSE alone: others are not offered by this server", "outputs");
   }
-  if (request.output_dtype() != v1::ROW_DTYPE_UNSPECIFIED &&
-      request.output_dtype() != v1::ROW_DTYPE_FLOAT32) {
-    return Unimplemented(
-        "output_dtype must be ROW_DTYPE_FLOAT32: others are not offered by this "
-        "server",
-        "output_dtype");
-  }
   return {};
+}
+
+/// Int8 and uint8 belong to models with a quantiser of their own, of which none is served yet.
+Result<model::RowDtype> ReadDtype(v1::RowDtype dtype) {
+  switch (dtype) {
+    case v1::ROW_DTYPE_UNSPECIFIED:
+    case v1::ROW_DTYPE_FLOAT32: return model::RowDtype::kFloat32;
+    case v1::ROW_DTYPE_BITS_MSB: return model::RowDtype::kSignBitsMsbFirst;
+    case v1::ROW_DTYPE_BITS_LSB: return model::RowDtype::kSignBitsLsbFirst;
+    default:
+      return Unimplemented(
+          "output_dtype must be ROW_DTYPE_FLOAT32, ROW_DTYPE_BITS_MSB or ROW_DTYPE_BITS_LSB: "
+          "others are not offered by this server",
+          "output_dtype");
+  }
+}
+
+v1::RowDtype WireDtype(model::RowDtype dtype) {
+  switch (dtype) {
+    case model::RowDtype::kFloat32: return v1::ROW_DTYPE_FLOAT32;
+    case model::RowDtype::kTanhInt8: return v1::ROW_DTYPE_INT8;
+    case model::RowDtype::kSignBitsMsbFirst: return v1::ROW_DTYPE_BITS_MSB;
+    case model::RowDtype::kSignBitsLsbFirst: return v1::ROW_DTYPE_BITS_LSB;
+  }
+  return v1::ROW_DTYPE_UNSPECIFIED;
 }
 
 Status CheckOffsets(const v1::EncodeRequest& request) {
@@ -90,6 +108,7 @@ Result<model::OutputSpec> ReadOutput(const v1::EncodeRequest& request) {
     }
     output.dimensions = request.dimensions();
   }
+  ASSIGN_OR_RETURN(output.dtype, ReadDtype(request.output_dtype()));
   output.normalize = !request.has_normalize() || request.normalize();
   return output;
 }
@@ -127,24 +146,24 @@ Result<std::vector<Sequence>> ReadSequences(const v1::EncodeRequest& request) {
 
 void WriteResponse(ChunkReply& reply, uint64_t queued_tokens, v1::EncodeResponse& response) {
   const std::vector<ChunkReply::Outcome>& outcomes = reply.outcomes();
-  const std::vector<float>& rows = reply.rows();
-  const size_t row_bytes = size_t{reply.dimensions()} * sizeof(float);
+  const size_t row_bytes = reply.row_bytes();
+  const auto* rows = reinterpret_cast<const char*>(reply.row_data().data());
   const bool all_ok = std::ranges::all_of(outcomes, [](const auto& o) { return o.status.ok(); });
 
   v1::RowBlock& block = *response.add_blocks();
   block.set_output(v1::OUTPUT_DENSE);
-  block.set_dtype(v1::ROW_DTYPE_FLOAT32);
+  block.set_dtype(WireDtype(reply.dtype()));
   block.set_width(reply.dimensions());
   block.mutable_offsets()->Reserve(static_cast<int>(outcomes.size() + 1));
   block.add_offsets(0);
   std::string& data = *block.mutable_data();
-  data.reserve(rows.size() * sizeof(float));
+  data.reserve(reply.row_data().size());
   response.mutable_timelines()->Reserve(static_cast<int>(outcomes.size()));
   uint32_t num_rows = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const ChunkReply::Outcome& outcome = outcomes[i];
     if (outcome.status.ok()) {
-      data.append(reinterpret_cast<const char*>(rows.data() + i * reply.dimensions()), row_bytes);
+      data.append(rows + i * row_bytes, row_bytes);
       ++num_rows;
     }
     block.add_offsets(num_rows);

@@ -58,6 +58,20 @@ TEST(ReadSequencesTest, TakesWhatIsAbsentAsTheProtocolSays) {
   EXPECT_EQ(first.traffic_class, model::TrafficClass::kInteractive);
 }
 
+TEST(ReadSequencesTest, TellsTheBitOrdersApart) {
+  const std::pair<v1::RowDtype, model::RowDtype> cases[] = {
+      {v1::ROW_DTYPE_FLOAT32, model::RowDtype::kFloat32},
+      {v1::ROW_DTYPE_BITS_MSB, model::RowDtype::kSignBitsMsbFirst},
+      {v1::ROW_DTYPE_BITS_LSB, model::RowDtype::kSignBitsLsbFirst}};
+  for (const auto& [asked, expected] : cases) {
+    v1::EncodeRequest request = TwoSequences();
+    request.set_output_dtype(asked);
+    const auto sequences = ReadSequences(request);
+    ASSERT_TRUE(sequences.ok()) << sequences.status().ToString();
+    EXPECT_EQ((*sequences)[1].output.dtype, expected);
+  }
+}
+
 TEST(ReadSequencesTest, RefusesBadShapesWithTheField) {
   struct Case {
     std::function<void(v1::EncodeRequest&)> spoil;
@@ -98,7 +112,9 @@ TEST(ReadSequencesTest, RefusesByNameWhatIsNotOffered) {
        },
        "outputs"},
       {[](auto& r) { r.set_output_dtype(v1::ROW_DTYPE_INT8); }, "output_dtype"},
+      {[](auto& r) { r.set_output_dtype(static_cast<v1::RowDtype>(99)); }, "output_dtype"},
       {[](auto& r) { r.add_span_offsets(0); }, "span_offsets"},
+      {[](auto& r) { r.add_spans_per_sequence(1); }, "span_offsets"},
       {[](auto& r) { r.set_query_vectors(std::string(4, 'x')); }, "query_vectors"},
       {[](auto& r) { r.add_adapters(std::string(3, 'a')); }, "adapters"},
       {[](auto& r) { r.set_raw_scores(true); }, "raw_scores"},
@@ -123,9 +139,10 @@ TEST(ReadSequencesTest, LeavesAPoolingStartBeyondInt32ToTheCore) {
 
 TEST(WriteResponseTest, LeavesOutTheRowOfASequenceThatFailed) {
   testing::WaitingReply reply{std::stop_token()};
-  reply.Open(3, 2);
-  reply.PutRow(0, std::vector<float>{1, 2});
-  reply.PutRow(2, std::vector<float>{5, 6});
+  reply.Open(3, 2, model::RowDtype::kFloat32);
+  const std::vector<float> rows{1, 2, 5, 6};
+  reply.PutRow(0, std::as_bytes(std::span(rows).first(2)));
+  reply.PutRow(2, std::as_bytes(std::span(rows).last(2)));
   reply.Finish(0, {.status = {}, .queue = Microseconds(10), .step = Microseconds(20)});
   reply.Finish(1, {.status = Internal("not finite")});
   reply.Finish(2, {.status = {}});
@@ -134,8 +151,8 @@ TEST(WriteResponseTest, LeavesOutTheRowOfASequenceThatFailed) {
   ASSERT_EQ(response.blocks_size(), 1);
   const v1::RowBlock& block = response.blocks(0);
   EXPECT_EQ(block.width(), 2U);
+  EXPECT_EQ(block.dtype(), v1::ROW_DTYPE_FLOAT32);
   EXPECT_THAT(block.offsets(), ElementsAre(0, 1, 1, 2));
-  const std::vector<float> rows{1, 2, 5, 6};
   EXPECT_EQ(block.data(),
             std::string(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(float)));
   ASSERT_EQ(response.statuses_size(), 3);
@@ -145,6 +162,24 @@ TEST(WriteResponseTest, LeavesOutTheRowOfASequenceThatFailed) {
   EXPECT_EQ(response.timelines(0).queue_us(), 10U);
   EXPECT_EQ(response.timelines(0).step_us(), 20U);
   EXPECT_EQ(response.queued_tokens(), 77U);
+}
+
+TEST(WriteResponseTest, ARowOfSignBitsHasAnEighthOfItsWidthInBytes) {
+  testing::WaitingReply reply{std::stop_token()};
+  reply.Open(3, 24, model::RowDtype::kSignBitsLsbFirst);
+  const std::vector<std::byte> bytes(6, std::byte{7});
+  reply.PutRow(0, std::span(bytes).first(3));
+  reply.PutRow(1, std::span(bytes).last(3));
+  for (uint32_t i = 0; i < 3; ++i) {
+    reply.Finish(i, {.status = i == 2 ? Internal("not finite") : Status()});
+  }
+  v1::EncodeResponse response;
+  WriteResponse(reply, 0, response);
+  const v1::RowBlock& block = response.blocks(0);
+  EXPECT_EQ(block.dtype(), v1::ROW_DTYPE_BITS_LSB);
+  EXPECT_EQ(block.width(), 24U);
+  EXPECT_THAT(block.offsets(), ElementsAre(0, 1, 2, 2));
+  EXPECT_EQ(block.data(), std::string(6, 7));
 }
 
 TEST(ToGrpcTest, CarriesFieldAndRetryDelay) {

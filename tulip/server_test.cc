@@ -156,6 +156,26 @@ TEST_F(ServerTest, AnswersAndEchoesTheRequestId) {
   EXPECT_EQ(trailers.count("traceparent"), 1U);
 }
 
+TEST_F(ServerTest, CarriesSignBitsBesideFloatsAndRefusesOtherFormats) {
+  server_->SetReady(*core_);
+  v1::EncodeResponse response;
+  v1::EncodeRequest request = OneSequence(3);
+  request.set_output_dtype(v1::ROW_DTYPE_BITS_MSB);
+  const grpc::Status status = Encode(request, response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.blocks(0).dtype(), v1::ROW_DTYPE_BITS_MSB);
+  EXPECT_EQ(response.blocks(0).width(), 8U);
+  const std::vector<std::byte> bits = testing::FakeRowBytes(std::vector{3}, 1);
+  EXPECT_EQ(response.blocks(0).data(), std::string(1, std::to_integer<char>(bits[0])));
+
+  request.set_dimensions(4);
+  const grpc::Status cut = Encode(request, response);
+  EXPECT_EQ(cut.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(cut.error_message(), HasSubstr("multiple of 8: 4"));
+  request.set_output_dtype(v1::ROW_DTYPE_INT8);
+  EXPECT_EQ(Encode(request, response).error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
 TEST_F(ServerTest, RefusesWhatItCannotServeAndServesTheNext) {
   v1::EncodeResponse response;
   EXPECT_EQ(Encode(OneSequence(1), response).error_code(), grpc::StatusCode::UNAVAILABLE);

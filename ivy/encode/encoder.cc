@@ -49,6 +49,9 @@ boost::asio::awaitable<Result<EncodedRows>> Encoder::Encode(EncodeRequest reques
         fmt::format("dimensions must be 1..{}: {}", width, request.output.dimensions),
         "dimensions");
   }
+  if (request.output.dtype != model::RowDtype::kFloat32) {
+    co_return Unimplemented("rows are answered in float32 only", "output_dtype");
+  }
   if (!request.cancelled.stop_possible()) {
     request.cancelled = std::stop_source();  // a chunk that fails cancels the others
   }

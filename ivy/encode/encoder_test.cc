@@ -137,6 +137,14 @@ TEST_F(EncoderTest, RefusesDimensionsBeyondTheModels) {
   EXPECT_EQ(status.field(), "dimensions");
 }
 
+TEST_F(EncoderTest, RefusesRowFormatsThatItDoesNotAnswer) {
+  EncodeRequest request = RequestOf({"rose"});
+  request.output.dtype = model::RowDtype::kSignBitsMsbFirst;
+  const Status status = Encode(std::move(request)).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(status.field(), "output_dtype");
+}
+
 TEST_F(EncoderTest, CutsRowsToTheDimensionsAskedFor) {
   EncodeRequest request = RequestOf({"rose"});
   request.output.dimensions = 2;

@@ -22,9 +22,9 @@ using HostMemory = std::unique_ptr<std::byte[], void (*)(std::byte*)>;
 
 /// Where the rows start in a block that holds statuses first, so that one copy brings both: room
 /// for as many statuses as a padded step may have, and aligned.
-constexpr size_t RowsOffset(int32_t max_sequences) {
+constexpr size_t RowsOffset(int32_t max_rows) {
   constexpr uint32_t kAlignment = 256;
-  return std::max(std::bit_ceil(static_cast<uint32_t>(max_sequences)), kAlignment);
+  return std::max(std::bit_ceil(static_cast<uint32_t>(max_rows)), kAlignment);
 }
 
 /// Where a step's inputs are copied from and its results copied to: one per step under way, owned
@@ -32,8 +32,9 @@ constexpr size_t RowsOffset(int32_t max_sequences) {
 struct StepSlotMemory {
   int32_t index = 0;              // 0 .. steps_under_way - 1
   StepInputs host;                // pointers into host memory that the slot owns
-  RowStatus* statuses = nullptr;  // [num_sequences] host, written by the step
-  float* rows = nullptr;  // [num_sequences, width] host, likewise; best at RowsOffset of `statuses`
+  RowStatus* statuses = nullptr;  // [num_rows] host, written by the step
+  /// [num_rows, RowBytes(kFloat32, width)] host, likewise; best at RowsOffset of `statuses`.
+  std::byte* rows = nullptr;
 };
 
 /// A step that a backend has started.
@@ -66,9 +67,11 @@ class Backend {
   // --- loading ---
   /// What a step of these sizes may become inside, for the size of activations: a backend that pads
   /// steps rounds up.
-  virtual StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences) const {
-    return {
-        .num_tokens = max_tokens, .num_sequences = max_sequences, .longest_sequence = max_tokens};
+  virtual StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) const {
+    return {.num_tokens = max_tokens,
+            .num_sequences = max_sequences,
+            .num_rows = max_rows,
+            .longest_sequence = max_tokens};
   }
   /// Uninitialised [rows, cols]; the rows are contiguous.
   virtual Result<Tensor> Allocate(Dtype dtype, int64_t rows, int64_t cols) = 0;
@@ -82,9 +85,9 @@ class Backend {
   /// All elements of a contiguous tensor, between steps: for tests and tools.
   virtual Status CopyIn(const void* source, TensorView target) = 0;
   virtual Status CopyOut(TensorView source, void* target) = 0;
-  /// Called once when the model is built: no further Pack or Upload; `max_tokens` bounds every
-  /// later step. Sizes scratch memory from what was packed, so that steps do not allocate.
-  virtual Status FinishLoading(int32_t max_tokens, int32_t max_sequences) = 0;
+  /// Called once when the model is built: no further Pack or Upload; the three bound every later
+  /// step. Sizes scratch memory from what was packed, so that steps do not allocate.
+  virtual Status FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) = 0;
 
   /// Called once, after the first step, which has met every layer: what is chosen by measuring.
   virtual Status FinishWarmUp() { return {}; }
@@ -108,19 +111,19 @@ class Backend {
   /// values; may be overwritten. out: [num_tokens, num_heads · head_dim].
   virtual void Attention(const AttentionDesc& desc, const StepInputs& inputs, TensorView qkv,
                          TensorView out) = 0;
-  /// hidden: [num_tokens, hidden_size]; out: [num_sequences, modes · hidden_size] float32.
+  /// hidden: [num_tokens, hidden_size]; out: [num_rows, modes · hidden_size] float32.
   virtual void Pool(const PoolingDesc& desc, const StepInputs& inputs, TensorView hidden,
                     TensorView out) = 0;
   /// Gemm for the few float32 rows after pooling (Dense modules): weights packed with PackRows. x,
   /// out float32.
   virtual Result<std::unique_ptr<PackedWeight>> PackRows(const LinearDesc& desc) = 0;
   virtual void GemmRows(const GemmDesc& desc, TensorView x, TensorView out) = 0;
-  /// Scales each row to unit length: x / max(‖x‖₂, 1e-12). In place. x: [num_sequences, width]
-  /// float32.
+  /// Scales each row to unit length: x / max(‖x‖₂, 1e-12). In place. x: [num_rows, width] float32.
   virtual void NormalizeRows(TensorView x) = 0;
-  /// The last op of a step: for row i cuts to dimensions[i], scales to unit length if normalize[i],
-  /// checks that every value is finite, and hands rows and statuses to the slot. x: [num_sequences,
-  /// width] float32.
+  /// The last op of a step: cuts row i to dimensions[i], checks that every value is finite, scales
+  /// to unit length if normalize[i], writes it as row_dtypes[i] at the front of row i of the slot,
+  /// with zeros behind it, and its status. A row that is not finite is zeros. x: [num_rows, width]
+  /// float32.
   virtual void FinishRows(const StepInputs& inputs, TensorView x) = 0;
 };
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
+#include "model/output_spec.h"
 #include "rose/tensor/tensor.h"
 
 // The ops of a forward pass as fused descriptors, in the order in which a forward pass meets them.
@@ -25,18 +27,29 @@ enum class Activation : uint8_t {
   kSigmoid,
 };
 
+/// The tokens that one row is pooled from, counted from the step's first token: begin .. end − 1 of
+/// the sequence that starts at `first`. A whole sequence from its pooling start on, or one of its
+/// spans.
+struct PoolingRange {
+  int32_t first = 0;
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
 /// The inputs of a step in the backend's memory, and the sizes that the host knows too.
 struct StepInputs {
   int32_t num_tokens = 0;
   int32_t num_sequences = 0;
+  int32_t num_rows = 0;  // of results: num_sequences, unless some have spans
   int32_t longest_sequence = 0;
-  const int32_t* token_ids = nullptr;         // [num_tokens]
-  const int32_t* token_type_ids = nullptr;    // [num_tokens]; null when all are 0
-  const int32_t* positions = nullptr;         // [num_tokens]
-  const int32_t* sequence_offsets = nullptr;  // [num_sequences + 1]
-  const int32_t* pooling_starts = nullptr;    // [num_sequences]
-  const int32_t* dimensions = nullptr;        // [num_sequences], 1..width, resolved
-  const uint8_t* normalize = nullptr;         // [num_sequences], 0 or 1
+  const int32_t* token_ids = nullptr;            // [num_tokens]
+  const int32_t* token_type_ids = nullptr;       // [num_tokens]; null when all are 0
+  const int32_t* positions = nullptr;            // [num_tokens]
+  const int32_t* sequence_offsets = nullptr;     // [num_sequences + 1]
+  const PoolingRange* pooling_ranges = nullptr;  // [num_rows]
+  const int32_t* dimensions = nullptr;           // [num_rows], 1..width, resolved
+  const model::RowDtype* row_dtypes = nullptr;   // [num_rows]
+  const uint8_t* normalize = nullptr;            // [num_rows], 0 or 1
 };
 
 /// Gain and bias of a norm, in f32 whatever the compute dtype. `bias` is empty for RMSNorm.
@@ -117,8 +130,34 @@ struct RopeDesc {
   float theta = 10000.0F;
 };
 
-/// Ragged attention over q, k, v lying side by side in one matrix: softmax(scale · q·kᵀ [+ mask]) ·
-/// v, within each sequence. Query head h reads kv head h / (num_heads / num_kv_heads).
+/// What the distance of a key j from a query i adds to their score, per query head: a table over
+/// j − i, where distances beyond ±max_distance count as ±max_distance.
+struct RelativeBias {
+  /// The outermost entries are repeated so often at both ends of a row that a kernel may load whole
+  /// vectors there.
+  static constexpr int32_t kMargin = 16;
+
+  TensorView table;  // [num_heads, 2 · (max_distance + kMargin) + 1] float32, or empty
+  bool empty() const { return table.empty(); }
+  /// The column of distance 0.
+  int32_t centre() const { return static_cast<int32_t>(table.cols / 2); }
+  int32_t max_distance() const { return centre() - kMargin; }
+  /// Where head 0 has distance 0, or null when empty. CHECKs the table's shape.
+  const float* AtZero(int32_t num_heads) const {
+    if (empty()) {
+      return nullptr;
+    }
+    CHECK(table.dtype == Dtype::kFloat32);
+    CHECK_EQ(table.rows, num_heads);
+    CHECK_EQ(table.cols % 2, 1);
+    CHECK_GE(max_distance(), 0);
+    return table.as<const float>() + centre();
+  }
+};
+
+/// Ragged attention over q, k, v lying side by side in one matrix: softmax(scale · q·kᵀ [+ relative
+/// bias] [+ mask]) · v, within each sequence. Query head h reads kv head h / (num_heads /
+/// num_kv_heads).
 struct AttentionDesc {
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
@@ -129,15 +168,15 @@ struct AttentionDesc {
   NormWeights query_norm;  // RMSNorm per head before RoPE, or empty: [1, head_dim]
   NormWeights key_norm;
   RopeDesc rope;
+  RelativeBias relative_bias;
 };
 
 enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLength, kWeightedMean, kLastToken };
 
-/// One row per sequence from its tokens pooling_start .. n, in f32 (models.md section 11.3
-/// formulas):
+/// One row per PoolingRange from its tokens, in f32 (models.md section 11.3 formulas):
 ///   cls h₀ of the sequence · max · mean Σh/n · mean_sqrt_len Σh/√n · weighted mean Σi·hᵢ/Σi, i
-///   from 1 at the sequence's first token · last token. Several modes are concatenated in the order
-///   given.
+///   from 1 at the sequence's first token · last token of the range. Several modes are concatenated
+///   in the order given.
 struct PoolingDesc {
   std::span<const PoolingMode> modes;
 };

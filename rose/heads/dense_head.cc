@@ -28,7 +28,7 @@ PoolingMode BackendMode(model::PoolingMode mode) {
 }  // namespace
 
 Result<std::unique_ptr<DenseHead>> DenseHead::Load(const model::Pipeline& pipeline,
-                                                   int32_t hidden_size, int32_t max_sequences,
+                                                   int32_t hidden_size, int32_t max_rows,
                                                    Backend& backend) {
   auto head = std::make_unique<DenseHead>();
   for (const model::Module& module : pipeline.modules) {
@@ -37,8 +37,7 @@ Result<std::unique_ptr<DenseHead>> DenseHead::Load(const model::Pipeline& pipeli
         head->pooling_modes_.push_back(BackendMode(mode));
       }
     } else if (const auto* dense = std::get_if<model::DenseModule>(&module)) {
-      ASSIGN_OR_RETURN(std::unique_ptr<RowStage> stage,
-                       LoadDenseLayer(*dense, max_sequences, backend));
+      ASSIGN_OR_RETURN(std::unique_ptr<RowStage> stage, LoadDenseLayer(*dense, max_rows, backend));
       head->stages_.push_back(std::move(stage));
     } else {
       head->stages_.push_back(std::make_unique<NormalizeStage>());
@@ -46,13 +45,12 @@ Result<std::unique_ptr<DenseHead>> DenseHead::Load(const model::Pipeline& pipeli
   }
   CHECK(!head->pooling_modes_.empty());
   const auto modes = static_cast<int64_t>(head->pooling_modes_.size());
-  ASSIGN_OR_RETURN(head->pooled_,
-                   backend.Allocate(Dtype::kFloat32, max_sequences, modes * hidden_size));
+  ASSIGN_OR_RETURN(head->pooled_, backend.Allocate(Dtype::kFloat32, max_rows, modes * hidden_size));
   return head;
 }
 
 void DenseHead::Apply(const TensorView& hidden, const StepInputs& inputs, Backend& backend) {
-  TensorView rows = pooled_.view().Rows(0, inputs.num_sequences);
+  TensorView rows = pooled_.view().Rows(0, inputs.num_rows);
   backend.Pool({.modes = pooling_modes_}, inputs, hidden, rows);
   for (const std::unique_ptr<RowStage>& stage : stages_) {
     rows = stage->Apply(rows, backend);

@@ -15,18 +15,18 @@ namespace bouquet::rose {
 class RowStage {
  public:
   virtual ~RowStage() = default;
-  /// Rows in, rows out: both [num_sequences, width] float32; the result is valid until the next
+  /// Rows in, rows out: both [num_rows, width] float32; the result is valid until the next
   /// step.
   virtual TensorView Apply(const TensorView& rows, Backend& backend) = 0;
 };
 
-/// The head `kDense`: hidden states → one row per sequence, through the model folder's own pipeline
-/// (pooling, dense layers, normalisation, in the order of modules.json).
+/// The head `kDense`: hidden states → one row per sequence or span, through the model folder's own
+/// pipeline (pooling, dense layers, normalisation, in the order of modules.json).
 class DenseHead {
  public:
   /// Error: kNotFound or kInvalidArgument naming a Dense module's tensor and file.
   static Result<std::unique_ptr<DenseHead>> Load(const model::Pipeline& pipeline,
-                                                 int32_t hidden_size, int32_t max_sequences,
+                                                 int32_t hidden_size, int32_t max_rows,
                                                  Backend& backend);
 
   /// Ends the step: the rows go to its slot. hidden: [num_tokens, hidden_size] in the compute
@@ -35,7 +35,7 @@ class DenseHead {
 
  private:
   std::vector<PoolingMode> pooling_modes_;
-  Tensor pooled_;  // [max_sequences, modes · hidden_size] float32
+  Tensor pooled_;  // [max_rows, modes · hidden_size] float32
   std::vector<std::unique_ptr<RowStage>> stages_;
 };
 

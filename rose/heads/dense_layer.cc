@@ -32,7 +32,7 @@ class DenseLayer final : public RowStage {
   std::unique_ptr<PackedWeight> linear;
   std::unique_ptr<PackedWeight> projection;  // of the residual, when the widths differ
   bool adds_input = false;
-  Tensor out;  // [max_sequences, out_features] float32
+  Tensor out;  // [max_rows, out_features] float32
 };
 
 Result<Activation> ActivationOf(const model::DenseModule& module) {
@@ -54,8 +54,8 @@ Result<Activation> ActivationOf(const model::DenseModule& module) {
 
 }  // namespace
 
-Result<std::unique_ptr<RowStage>> LoadDenseLayer(const model::DenseModule& module,
-                                                 int32_t max_sequences, Backend& backend) {
+Result<std::unique_ptr<RowStage>> LoadDenseLayer(const model::DenseModule& module, int32_t max_rows,
+                                                 Backend& backend) {
   ASSIGN_OR_RETURN(const std::vector<std::filesystem::path> files,
                    model::FindWeightFiles(module.folder));
   ASSIGN_OR_RETURN(WeightSet weights, WeightSet::Open(files));
@@ -73,8 +73,7 @@ Result<std::unique_ptr<RowStage>> LoadDenseLayer(const model::DenseModule& modul
   }
   layer->adds_input = module.use_residual;
   RETURN_IF_ERROR(layer->weights.CheckNothingLeft([](std::string_view) { return false; }));
-  ASSIGN_OR_RETURN(layer->out,
-                   backend.Allocate(Dtype::kFloat32, max_sequences, module.out_features));
+  ASSIGN_OR_RETURN(layer->out, backend.Allocate(Dtype::kFloat32, max_rows, module.out_features));
   return std::unique_ptr<RowStage>(std::move(layer));
 }
 

@@ -12,7 +12,7 @@ namespace bouquet::rose {
 /// A Dense module: act(W·x + b), plus x, or a projected x where the widths differ, with
 /// `use_residual`. Takes linear.weight, linear.bias and residual.weight from the module's folder.
 /// Error: kNotFound or kInvalidArgument naming tensor and file.
-Result<std::unique_ptr<RowStage>> LoadDenseLayer(const model::DenseModule& module,
-                                                 int32_t max_sequences, Backend& backend);
+Result<std::unique_ptr<RowStage>> LoadDenseLayer(const model::DenseModule& module, int32_t max_rows,
+                                                 Backend& backend);
 
 }  // namespace bouquet::rose

@@ -28,7 +28,9 @@ Result<std::unique_ptr<Model>> LoadFamily(const Traits& traits, WeightSet& weigh
                                           int32_t max_tokens, Backend& backend) {
   switch (traits.architecture) {
     case Architecture::kBert:
-    case Architecture::kRoberta: return LoadBert(traits, weights, max_tokens, backend);
+    case Architecture::kRoberta:
+    case Architecture::kMpnet:
+    case Architecture::kDistilBert: return LoadBert(traits, weights, max_tokens, backend);
     case Architecture::kQwen3: return LoadQwen3(traits, weights, max_tokens, backend);
   }
   return Unimplemented("no network for this architecture");

@@ -8,8 +8,8 @@ namespace {
 
 using model::Architecture;
 
-constexpr std::array<std::string_view, 7> kPrefixes = {
-    "", "bert.", "model.", "roberta.", "new.", "distilbert.", "transformer."};
+constexpr std::array<std::string_view, 8> kPrefixes = {
+    "", "bert.", "model.", "roberta.", "new.", "distilbert.", "transformer.", "mpnet."};
 
 struct HarmlessName {
   std::string_view name;  // whole, or its end when `is_suffix`, or its begin when it ends in a dot
@@ -36,6 +36,19 @@ constexpr std::array<HarmlessName, 4> kHarmlessInRoberta = {{
     {"lm_head.", false, "the output layers of masked-word training"},
 }};
 
+constexpr std::array<HarmlessName, 3> kHarmlessInMpnet = {{
+    kPositionIds,
+    {"pooler.", false, "never trained; rows come from the pipeline"},
+    {"lm_head.", false, "the output layers of masked-word training"},
+}};
+
+constexpr std::array<HarmlessName, 4> kHarmlessInDistilBert = {{
+    kPositionIds,
+    {"vocab_transform.", false, "the output layers of masked-word training"},
+    {"vocab_layer_norm.", false, "the output layers of masked-word training"},
+    {"vocab_projector.", false, "the output layers of masked-word training"},
+}};
+
 constexpr std::array<HarmlessName, 2> kHarmlessInQwen3 = {{
     {"lm_head.weight", false, "scores of the next word; a copy of the word embedding when tied"},
     {"rotary_emb.inv_freq", true, "follows from rope_theta; older releases saved it"},
@@ -52,6 +65,8 @@ std::span<const HarmlessName> HarmlessNames(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert: return kHarmlessInBert;
     case Architecture::kRoberta: return kHarmlessInRoberta;
+    case Architecture::kMpnet: return kHarmlessInMpnet;
+    case Architecture::kDistilBert: return kHarmlessInDistilBert;
     case Architecture::kQwen3: return kHarmlessInQwen3;
   }
   return {};
@@ -62,7 +77,9 @@ std::span<const HarmlessName> HarmlessNames(Architecture architecture) {
 std::string_view AnchorName(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert:
-    case Architecture::kRoberta: return "embeddings.word_embeddings.weight";
+    case Architecture::kRoberta:
+    case Architecture::kMpnet:
+    case Architecture::kDistilBert: return "embeddings.word_embeddings.weight";
     case Architecture::kQwen3: return "embed_tokens.weight";
   }
   return {};

@@ -14,7 +14,8 @@ ParameterCount BertParameters(const Traits& t) {
   const int64_t h = t.hidden_size;
   const int64_t i = t.intermediate_size;
   ParameterCount count;
-  count.embeddings = (int64_t{t.vocabulary_rows} + t.position_rows + t.token_types) * h + 2 * h;
+  count.embeddings = (int64_t{t.vocabulary_rows} + t.position_rows + t.token_types) * h + 2 * h +
+                     int64_t{t.relative_attention_buckets} * t.num_attention_heads;
   count.layers = t.num_hidden_layers * (4 * (h * h + h) + 4 * h + 2 * h * i + i + h);
   return count;
 }
@@ -38,7 +39,9 @@ ParameterCount Qwen3Parameters(const Traits& t) {
 std::string_view LayerPrefix(Architecture architecture) {
   switch (architecture) {
     case Architecture::kBert:
-    case Architecture::kRoberta: return "encoder.layer.";
+    case Architecture::kRoberta:
+    case Architecture::kMpnet: return "encoder.layer.";
+    case Architecture::kDistilBert: return "transformer.layer.";
     case Architecture::kQwen3: return "layers.";
   }
   return {};
@@ -59,7 +62,9 @@ Status Compare(std::string_view group, int64_t expected, int64_t found) {
 ParameterCount ExpectedParameters(const Traits& traits) {
   switch (traits.architecture) {
     case Architecture::kBert:
-    case Architecture::kRoberta: return BertParameters(traits);
+    case Architecture::kRoberta:
+    case Architecture::kMpnet:
+    case Architecture::kDistilBert: return BertParameters(traits);
     case Architecture::kQwen3: return Qwen3Parameters(traits);
   }
   return {};

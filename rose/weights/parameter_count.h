@@ -11,7 +11,7 @@ namespace bouquet::rose {
 /// How many parameters the network has, by group (design/models.md section 12), without what
 /// HarmlessReason lists.
 struct ParameterCount {
-  int64_t embeddings = 0;  // tables, and their norm where there is one
+  int64_t embeddings = 0;  // tables (MPNet's of distances too), and their norm if there is one
   int64_t layers = 0;
   int64_t final_norm = 0;
   int64_t total() const { return embeddings + layers + final_norm; }

@@ -97,6 +97,16 @@ TEST(NameMapTest, FindsThePrefixByTheWordEmbedding) {
                              return name == "roberta.embeddings.word_embeddings.weight";
                            }),
             "roberta.");
+  EXPECT_EQ(FindNamePrefix(model::Architecture::kMpnet,
+                           [](std::string_view name) {
+                             return name == "mpnet.embeddings.word_embeddings.weight";
+                           }),
+            "mpnet.");
+  EXPECT_EQ(FindNamePrefix(model::Architecture::kDistilBert,
+                           [](std::string_view name) {
+                             return name == "distilbert.embeddings.word_embeddings.weight";
+                           }),
+            "distilbert.");
   EXPECT_EQ(
       FindNamePrefix(model::Architecture::kQwen3,
                      [](std::string_view name) { return name == "model.embed_tokens.weight"; }),
@@ -112,12 +122,17 @@ TEST(NameMapTest, ExcusesOnlyWhatIsKnownToBeUnused) {
   EXPECT_TRUE(HarmlessReason(Architecture::kRoberta, "embeddings.position_ids").has_value());
   EXPECT_TRUE(HarmlessReason(Architecture::kRoberta, "pooler.dense.weight").has_value());
   EXPECT_TRUE(HarmlessReason(Architecture::kRoberta, "lm_head.layer_norm.weight").has_value());
+  EXPECT_TRUE(HarmlessReason(Architecture::kMpnet, "pooler.dense.weight").has_value());
+  EXPECT_TRUE(HarmlessReason(Architecture::kMpnet, "lm_head.dense.weight").has_value());
+  EXPECT_TRUE(HarmlessReason(Architecture::kDistilBert, "vocab_projector.bias").has_value());
   EXPECT_TRUE(HarmlessReason(Architecture::kQwen3, "lm_head.weight").has_value());
   EXPECT_TRUE(
       HarmlessReason(Architecture::kQwen3, "layers.0.self_attn.rotary_emb.inv_freq").has_value());
   EXPECT_FALSE(HarmlessReason(Architecture::kBert, "classifier.weight").has_value());
   EXPECT_FALSE(HarmlessReason(Architecture::kBert, "lm_head.weight").has_value());
   EXPECT_FALSE(HarmlessReason(Architecture::kRoberta, "classifier.dense.weight").has_value());
+  EXPECT_FALSE(HarmlessReason(Architecture::kMpnet, "classifier.dense.weight").has_value());
+  EXPECT_FALSE(HarmlessReason(Architecture::kDistilBert, "pre_classifier.weight").has_value());
   EXPECT_FALSE(
       HarmlessReason(Architecture::kQwen3, "layers.0.self_attn.q_proj.lora_A").has_value());
 }
@@ -147,6 +162,28 @@ TEST(ParameterCountTest, GivesThePublishedNumbers) {
   constexpr int64_t kLargePooler = 1024 * 1024 + 1024;
   EXPECT_EQ(ExpectedParameters(bge_m3).total(), 566'705'152);
   EXPECT_EQ(ExpectedParameters(bge_m3).total() + kLargePooler, 567'754'752);
+
+  model::Traits mpnet;
+  mpnet.architecture = model::Architecture::kMpnet;
+  mpnet.num_hidden_layers = 12;
+  mpnet.hidden_size = 768;
+  mpnet.num_attention_heads = 12;
+  mpnet.intermediate_size = 3072;
+  mpnet.vocabulary_rows = 30527;
+  mpnet.position_rows = 514;
+  mpnet.relative_attention_buckets = 32;
+  constexpr int64_t kBasePooler = 768 * 768 + 768;
+  EXPECT_EQ(ExpectedParameters(mpnet).total() + kBasePooler, 109'486'464);
+
+  model::Traits distilbert;
+  distilbert.architecture = model::Architecture::kDistilBert;
+  distilbert.num_hidden_layers = 6;
+  distilbert.hidden_size = 768;
+  distilbert.num_attention_heads = 12;
+  distilbert.intermediate_size = 3072;
+  distilbert.vocabulary_rows = 30522;
+  distilbert.position_rows = 512;
+  EXPECT_EQ(ExpectedParameters(distilbert).total(), 66'362'880);
 
   model::Traits qwen;
   qwen.architecture = model::Architecture::kQwen3;

@@ -33,16 +33,25 @@ TINY = {
                                  "--no-normalize"],
     "tiny bert, dense": ["--pooling", "max", "mean", "--dense", "16", "--dense-residual"],
     "tiny xlm-roberta": ["--family", "xlm-roberta"],
+    "tiny distilbert": ["--family", "distilbert"],
+    "tiny mpnet": ["--family", "mpnet"],
+    "tiny mpnet": ["--family", "mpnet"],
+    "small mpnet": ["--shape", "small-mpnet"],
+    "tiny distilbert": ["--family", "distilbert"],
     "tiny qwen3 causal": ["--family", "qwen3-causal"],
     "tiny qwen3 bidirectional": ["--family", "qwen3-bidirectional"],
 }
 TRUE_SIZE = {
     "minilm-l6 shape": ["--shape", "minilm-l6"],
     "bge-base shape": ["--shape", "bge-base"],
+    "mpnet-base shape": ["--shape", "mpnet-base"],
+    "mpnet-base shape": ["--shape", "mpnet-base"],
     "qwen3-0.6b shape, causal": ["--shape", "qwen3-0.6b", "--family", "qwen3-causal", "--dtype", "BF16"],
     "qwen3-0.6b shape, bidirectional": ["--shape", "qwen3-0.6b", "--family", "qwen3-bidirectional"],
     "xlm-roberta-large shape": ["--shape", "xlm-roberta-large"],
 }
+# Head sizes that every attention kernel serves: 64, and 128 with and without a causal mask.
+EVERY_KERNEL = ("bge-base shape", "qwen3-0.6b shape, causal", "qwen3-0.6b shape, bidirectional")
 
 
 class Reference:
@@ -53,8 +62,8 @@ class Reference:
 
     def _longest(self):
         config = self._model[0].auto_model.config
-        is_roberta = "roberta" in config.model_type
-        return config.max_position_embeddings - (2 if is_roberta else 0)
+        starts_behind_padding = config.model_type in make_random_model.STARTS_BEHIND_PADDING
+        return config.max_position_embeddings - (2 if starts_behind_padding else 0)
 
     def ids(self, draw, length):
         return [draw.randrange(5, self._vocabulary) for _ in range(length)]
@@ -103,9 +112,19 @@ def check(name, folder, options):
     indices = batches_of(sequences, draw, max(longest, 2048))
     batches = [[sequences[i] for i in batch] for batch in indices]
     wanted = expected[[i for batch in indices for i in batch]]
+    kernels = [options.attention]
+    if name in EVERY_KERNEL and options.attention == "auto":
+        kernels += ["own", "fa2", "fa3"]
+    print(f"{name}: {len(wanted)} rows, {time.time() - started:.1f} s for the reference", flush=True)
+    return all([compare(name, folder, attention, batches, wanted, options) for attention in kernels])
+
+
+def compare(name, folder, attention, batches, wanted, options):
+    """Rows with one attention kernel (or the chooser's), launched one by one and as graphs, beside `wanted`."""
+    started = time.time()
     results = {}
     for graphs in ("off", "lazy"):
-        with EngineProcess(options.binary, folder, device=options.device, attention=options.attention, graphs=graphs,
+        with EngineProcess(options.binary, folder, device=options.device, attention=attention, graphs=graphs,
                            max_step_tokens=8192) as engine:
             # The third run of a size is a replay.
             results[graphs] = engine.rows(batches, repeat=3 if graphs == "lazy" else 1)
@@ -114,9 +133,9 @@ def check(name, folder, options):
     is_close = bool(np.all(found <= GATE))  # a NaN is not
     is_same = np.array_equal(results["off"].view(np.uint32), results["lazy"].view(np.uint32))
     worst = int(np.nanargmax(found))
-    where = next(i for i in range(len(indices)) if worst < sum(map(len, indices[:i + 1])))
-    print(f"{name}: {len(wanted)} rows, 1 - cosine at most {found.max():.2e} (mean {found.mean():.2e}; in a batch of "
-          f"{len(indices[where])} sequences), replay {'equal' if is_same else 'DIFFERS'}, load {load:.2f} s, "
+    in_batch = next(len(batch) for i, batch in enumerate(batches) if worst < sum(map(len, batches[:i + 1])))
+    print(f"  attention {attention}: 1 - cosine at most {found.max():.2e} (mean {found.mean():.2e}; in a batch of "
+          f"{in_batch} sequences), replay {'equal' if is_same else 'DIFFERS'}, load {load:.2f} s, "
           f"{time.time() - started:.1f} s {'ok' if is_close and is_same else 'FAILED'}", flush=True)
     return is_close and is_same
 
@@ -127,13 +146,16 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--attention", default="auto")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--large", action="store_true", help="models of true size too, some with every attention kernel")
+    parser.add_argument("--only", default="", help="models whose name holds this")
     parser.add_argument("--model", type=pathlib.Path, help="a real folder to check too")
     options = parser.parse_args()
     options.binary = options.binary or default_binary(ROOT)
     results = []
     with tempfile.TemporaryDirectory() as root:
         for name, arguments in {**TINY, **(TRUE_SIZE if options.large else {})}.items():
+            if options.only not in name:
+                continue
             folder = pathlib.Path(root) / name.replace(" ", "-")
             make_random_model.write_model(folder, make_random_model.parse([str(folder), *arguments]))
             results.append(check(name, folder, options))

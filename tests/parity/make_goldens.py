@@ -38,6 +38,9 @@ TINY_SETS = {
     "tiny_xlm_roberta": (["--family", "xlm-roberta"], [*LENGTHS, 638]),
     "tiny_xlm_roberta_mean": (["--family", "xlm-roberta", "--pooling", "mean", "--no-normalize"], [*SHORT, 638]),
     "tiny_roberta": (["--family", "roberta", "--seed", "3"], [*SHORT, 638]),
+    # Lengths around 91 and 128 tokens, where MPNet stops to tell distances apart.
+    "tiny_mpnet": (["--family", "mpnet"], [*LENGTHS, 8, 91, 92, 127, 128, 129, 200, 638]),
+    "tiny_distilbert": (["--family", "distilbert"], [*LENGTHS, 640]),
     "tiny_qwen3_causal": (["--family", "qwen3-causal"], LENGTHS),
     "tiny_qwen3_bidirectional": (["--family", "qwen3-bidirectional"], LENGTHS),
     "tiny_qwen3_attention_bias": (["--family", "qwen3-causal", "--attention-bias", "--seed", "7"], SHORT),

@@ -28,7 +28,8 @@ SimulatedEngine::SimulatedEngine(const Scenario& scenario, const std::string& fi
                   .max_positions = scenario.max_input_tokens,
                   .max_tokens = std::max(scenario.step_tokens, scenario.max_input_tokens),
                   .max_sequences = scenario.max_batch_sequences,
-                  .width = Scenario::kWidth};
+                  .width = Scenario::kWidth,
+                  .max_rows = scenario.max_batch_sequences};
 }
 
 rose::LazyTensor SimulatedEngine::Step(const rose::Batch& batch) {

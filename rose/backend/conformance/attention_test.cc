@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct AttentionCase {
   bool rope = false;
   int32_t first_position = 0;
   float score_size = 1.0F;
+  int32_t max_distance = -1;  // of a relative bias; below 0: none
 };
 
 class AttentionTest : public BackendTest {
@@ -62,6 +64,34 @@ class AttentionTest : public BackendTest {
     return test.window == 0 || std::abs(query - key) <= test.window;
   }
 
+  /// A random number per head and distance, its ends repeated.
+  TestMatrix RandomBias(const AttentionCase& test) {
+    if (test.max_distance < 0) {
+      return {};
+    }
+    constexpr int32_t kMargin = RelativeBias::kMargin;
+    const int32_t centre = test.max_distance + kMargin;
+    const int64_t cols = 2 * centre + 1;
+    std::vector<float> values = RandomValues(test.num_heads * cols, 2.0F);
+    for (int64_t head = 0; head < test.num_heads; ++head) {
+      float* row = values.data() + head * cols;
+      for (int32_t i = 0; i < kMargin; ++i) {
+        row[i] = row[kMargin];
+        row[cols - 1 - i] = row[cols - 1 - kMargin];
+      }
+    }
+    return Matrix(Dtype::kFloat32, test.num_heads, cols, values);
+  }
+
+  static double BiasOf(const AttentionCase& test, const TestMatrix& bias, int64_t head,
+                       int32_t distance) {
+    if (test.max_distance < 0) {
+      return 0;
+    }
+    const int32_t column = std::clamp(distance, -test.max_distance, test.max_distance);
+    return bias.at(head, bias.cols / 2 + column);
+  }
+
   void Check(const AttentionCase& test) {
     FinishLoading();
     TestBatch batch(test.lengths);
@@ -76,6 +106,7 @@ class AttentionTest : public BackendTest {
     const TestMatrix qkv = Matrix(dtype(), tokens, original.cols, original.values);
     const TestMatrix query_gain = RandomMatrix(Dtype::kFloat32, 1, dim, 0.3F, 1.0F);
     const TestMatrix key_gain = RandomMatrix(Dtype::kFloat32, 1, dim, 0.3F, 1.0F);
+    const TestMatrix bias = RandomBias(test);
     TestMatrix out = PoisonedMatrix(dtype(), tokens, test.num_heads * dim);
     AttentionDesc desc;
     desc.num_heads = test.num_heads;
@@ -89,6 +120,7 @@ class AttentionTest : public BackendTest {
       desc.query_norm = {query_gain.view(), {}, 1e-6F};
       desc.key_norm = {key_gain.view(), {}, 1e-6F};
     }
+    desc.relative_bias = {bias.view()};
     RunStep(batch.inputs(), [&](const StepInputs& inputs) {
       backend().Attention(desc, inputs, qkv.view(), out.view());
     });
@@ -107,7 +139,7 @@ class AttentionTest : public BackendTest {
         // Every query of short sequences, about 60 of long ones.
         const int32_t stride = std::max(1, length / 60);
         for (int32_t query = 0; query < length; query += stride) {
-          CheckRow(test, batch, original, keys, query_gain, first, query, head, out);
+          CheckRow(test, batch, original, keys, query_gain, bias, first, query, head, out);
         }
       }
     }
@@ -115,7 +147,8 @@ class AttentionTest : public BackendTest {
 
   void CheckRow(const AttentionCase& test, const TestBatch& batch, const TestMatrix& original,
                 const std::vector<std::vector<double>>& keys, const TestMatrix& query_gain,
-                int32_t first, int32_t query, int64_t head, const TestMatrix& out) {
+                const TestMatrix& bias, int32_t first, int32_t query, int64_t head,
+                const TestMatrix& out) {
     const int64_t dim = test.head_dim;
     const int64_t kv_head = head / (test.num_heads / test.num_kv_heads);
     const int64_t value_column = (test.num_heads + test.num_kv_heads + kv_head) * dim;
@@ -131,7 +164,8 @@ class AttentionTest : public BackendTest {
         for (size_t d = 0; d < q.size(); ++d) {
           score += q[d] * keys[key][d];
         }
-        weights[key] = score / std::sqrt(static_cast<double>(dim));
+        weights[key] = score / std::sqrt(static_cast<double>(dim)) +
+                       BiasOf(test, bias, head, static_cast<int32_t>(key) - query);
         largest = std::max(largest, weights[key]);
         score_size = std::max(score_size, std::abs(weights[key]));
       }
@@ -242,6 +276,31 @@ TEST_P(AttentionTest, NormRotationAndGroupsTogetherLikeADecoder) {
          .mask = AttentionMask::kCausal,
          .query_key_norm = true,
          .rope = true});
+}
+
+TEST_P(AttentionTest, AddsABiasByDistance) {
+  // Lengths around the last distance, tiles and one block of keys.
+  Check({.lengths = {1, 2, 15, 16, 17, 31, 33, 127, 128, 129, 130, 300, 530}, .max_distance = 128});
+  Check({.lengths = {1, 16, 65, 200}, .head_dim = 64, .max_distance = 128});
+  Check({.lengths = {1200}, .num_heads = 1, .num_kv_heads = 1, .max_distance = 128});
+}
+
+TEST_P(AttentionTest, AddsABiasWhoseDistancesEndBeforeAVectorDoes) {
+  for (const int32_t max_distance : {0, 1, 3, 7, 16, 50}) {
+    Check({.lengths = {1, 5, 40, 90}, .head_dim = 12, .max_distance = max_distance});
+    Check({.lengths = {90}, .head_dim = 128, .max_distance = max_distance});
+  }
+}
+
+TEST_P(AttentionTest, AddsABiasUnderMasksAndToGroupsOfHeads) {
+  Check({.lengths = {3, 100, 600},
+         .num_heads = 4,
+         .num_kv_heads = 2,
+         .head_dim = 64,
+         .mask = AttentionMask::kCausal,
+         .max_distance = 20});
+  Check({.lengths = {3, 100, 600}, .window = 40, .max_distance = 33});
+  Check({.lengths = {21}, .num_heads = 8, .num_kv_heads = 1, .head_dim = 16, .max_distance = 4});
 }
 
 TEST_P(AttentionTest, LargeScoresDoNotOverflow) {

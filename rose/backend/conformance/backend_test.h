@@ -73,6 +73,7 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
  protected:
   static constexpr int32_t kMaxTokens = 2048;
   static constexpr int32_t kMaxSequences = 128;
+  static constexpr int32_t kMaxRows = 512;
 
   void SetUp() override {
     BackendOptions options;
@@ -96,7 +97,9 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
   Dtype dtype() const { return GetParam().dtype; }
   Backend& backend() { return *backend_; }
 
-  void FinishLoading() { ASSERT_TRUE(backend_->FinishLoading(kMaxTokens, kMaxSequences).ok()); }
+  void FinishLoading() {
+    ASSERT_TRUE(backend_->FinishLoading(kMaxTokens, kMaxSequences, kMaxRows).ok());
+  }
 
   /// Runs `forward` as one step and waits for it.
   void RunStep(const std::function<void()>& forward) {
@@ -162,14 +165,16 @@ class BackendTest : public ::testing::TestWithParam<BackendVariant> {
   std::mt19937 random_{20261129};
 };
 
-/// Sequences of given lengths lying end to end, with all that a step's inputs hold.
+/// Sequences of given lengths lying end to end, with all that a step's inputs hold. One row each,
+/// from all tokens, until `ranges` says otherwise.
 struct TestBatch {
   std::vector<int32_t> token_ids;
   std::vector<int32_t> token_type_ids;
   std::vector<int32_t> positions;
   std::vector<int32_t> offsets{0};
-  std::vector<int32_t> pooling_starts;
+  std::vector<PoolingRange> ranges;
   std::vector<int32_t> dimensions;
+  std::vector<model::RowDtype> dtypes;
   std::vector<uint8_t> normalize;
 
   explicit TestBatch(const std::vector<int32_t>& lengths, int32_t width = 1) {
@@ -177,19 +182,33 @@ struct TestBatch {
       for (int32_t position = 0; position < length; ++position) {
         positions.push_back(position);
       }
-      offsets.push_back(static_cast<int32_t>(positions.size()));
-      pooling_starts.push_back(0);
-      dimensions.push_back(width);
-      normalize.push_back(1);
+      const int32_t first = offsets.back();
+      offsets.push_back(first + length);
+      AddRow({first, first, first + length}, width);
     }
     token_ids.assign(positions.size(), 0);
     token_type_ids.assign(positions.size(), 0);
+  }
+
+  void AddRow(const PoolingRange& range, int32_t width,
+              model::RowDtype dtype = model::RowDtype::kFloat32, bool is_normalized = true) {
+    ranges.push_back(range);
+    dimensions.push_back(width);
+    dtypes.push_back(dtype);
+    normalize.push_back(is_normalized ? 1 : 0);
+  }
+  void ClearRows() {
+    ranges.clear();
+    dimensions.clear();
+    dtypes.clear();
+    normalize.clear();
   }
 
   StepInputs inputs() const {
     StepInputs inputs;
     inputs.num_tokens = static_cast<int32_t>(positions.size());
     inputs.num_sequences = static_cast<int32_t>(offsets.size()) - 1;
+    inputs.num_rows = static_cast<int32_t>(ranges.size());
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
       inputs.longest_sequence = std::max(inputs.longest_sequence, offsets[i + 1] - offsets[i]);
     }
@@ -197,8 +216,9 @@ struct TestBatch {
     inputs.token_type_ids = token_type_ids.data();
     inputs.positions = positions.data();
     inputs.sequence_offsets = offsets.data();
-    inputs.pooling_starts = pooling_starts.data();
+    inputs.pooling_ranges = ranges.data();
     inputs.dimensions = dimensions.data();
+    inputs.row_dtypes = dtypes.data();
     inputs.normalize = normalize.data();
     return inputs;
   }

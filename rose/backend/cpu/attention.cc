@@ -163,6 +163,7 @@ void AttentionRunner::Run(const AttentionDesc& desc, const StepInputs& inputs, T
   CHECK_EQ(qkv.cols, (desc.num_heads + 2 * desc.num_kv_heads) * int64_t{desc.head_dim});
   CHECK_EQ(out.rows, inputs.num_tokens);
   CHECK_EQ(out.cols, desc.num_heads * int64_t{desc.head_dim});
+  const float* relative_bias = desc.relative_bias.AtZero(desc.num_heads);
   NeedScratch(desc.head_dim, desc.num_heads / desc.num_kv_heads);
   Rotate(desc, inputs, qkv, kernels, pool);
   CutIntoTasks(desc, inputs, pool.size());
@@ -191,6 +192,9 @@ void AttentionRunner::Run(const AttentionDesc& desc, const StepInputs& inputs, T
                        .scale = desc.scale,
                        .causal = desc.mask == AttentionMask::kCausal,
                        .window = desc.window,
+                       .relative_bias = relative_bias,
+                       .relative_bias_stride = desc.relative_bias.table.row_stride,
+                       .max_distance = desc.relative_bias.max_distance(),
                        .keys_are_packed = is_packed,
                        .scratch = worker.scratch});
     worker.packed = wanted;

@@ -85,11 +85,45 @@ struct AttentionKernel {
     }
   }
 
+  /// What distance adds to one row of scores.
+  struct RowBias {
+    const float* at_zero = nullptr;  // of the head, at distance 0; null: nothing is added
+    int32_t max_distance = 0;
+    int32_t distance = 0;  // of the row's first score
+
+    /// For scores j .. j + kWidth. Beyond the last distance a whole vector lies in the table's
+    /// margin, so that only its start is clamped.
+    BOUQUET_INLINE Float Load(const RowBias& bias, int32_t j) {
+      static_assert(V::kWidth <= RelativeBias::kMargin);
+      const int32_t least = -bias.max_distance - V::kWidth;
+      const int32_t wanted = bias.distance + j;
+      const int32_t capped = wanted < bias.max_distance ? wanted : bias.max_distance;
+      return V::Load(bias.at_zero + (capped > least ? capped : least));
+    }
+  };
+
+  /// The largest of the first `whole` scores of a row, after the bias has been added to them.
+  BOUQUET_INLINE float LargestBiased(float* scores, int32_t whole, const RowBias& bias) {
+    Float largest = V::Broadcast(-__builtin_inff());
+    if (bias.at_zero == nullptr) {
+      for (int32_t j = 0; j < whole; j += V::kWidth) {
+        largest = V::Max(V::Load(scores + j), largest);
+      }
+    } else {
+      for (int32_t j = 0; j < whole; j += V::kWidth) {
+        const Float score = V::Load(scores + j) + RowBias::Load(bias, j) * kLog2E;
+        V::Store(scores + j, score);
+        largest = V::Max(score, largest);
+      }
+    }
+    return V::Largest(largest);
+  }
+
   /// Softmax numerators of one row of scores in place: `scores` covers keys base .. base + count
   /// and only visible ones count. Updates the row's running maximum and sum; returns the factor for
   /// what was summed before.
   BOUQUET_INLINE float SoftmaxRow(float* scores, int32_t base, int32_t count, KeyRange visible,
-                                  float* maximum, float* weight) {
+                                  const RowBias& bias, float* maximum, float* weight) {
     const int32_t begin = visible.first > base ? visible.first - base : 0;
     const int32_t end = visible.last - base < count ? visible.last - base : count;
     if (begin >= end) {
@@ -106,11 +140,7 @@ struct AttentionKernel {
     for (int32_t j = end; j < whole; ++j) {
       scores[j] = masked;
     }
-    Float largest = V::Broadcast(masked);
-    for (int32_t j = 0; j < whole; j += V::kWidth) {
-      largest = V::Max(V::Load(scores + j), largest);
-    }
-    const float row_largest = V::Largest(largest);
+    const float row_largest = LargestBiased(scores, whole, bias);
     const float old_maximum = *maximum;
     const float new_maximum = row_largest > old_maximum ? row_largest : old_maximum;
     Float total = V::Broadcast(0);
@@ -147,11 +177,16 @@ struct AttentionKernel {
                                             scratch.keys + (base - block_begin) + j, kKeyStride,
                                             dim, scratch.scores + j, kKeyStride);
     }
+    RowBias bias{args.relative_bias, args.max_distance, 0};
+    if (bias.at_zero != nullptr) {
+      bias.at_zero += head * args.relative_bias_stride;
+    }
     float factors[kMaxRows];
     for (int32_t r = 0; r < rows; ++r) {
+      bias.distance = base - (row + r);
       factors[r] = SoftmaxRow(scratch.scores + r * kKeyStride, base, count,
-                              VisibleTo(args, row + r, row + r + 1), scratch.maxima + state + r,
-                              scratch.weights + state + r);
+                              VisibleTo(args, row + r, row + r + 1), bias,
+                              scratch.maxima + state + r, scratch.weights + state + r);
     }
     alignas(64) float tile[kMaxRows * kColumns];
     for (int64_t column = 0; column < padded; column += kColumns) {

@@ -130,12 +130,13 @@ Result<std::unique_ptr<PackedWeight>> CpuBackend::PackRows(const LinearDesc& des
   return PackedLinear::Make(desc, Dtype::kFloat32, row_kernels_.panel_columns);
 }
 
-Status CpuBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
-  if (max_tokens < 1 || max_sequences < 1) {
+Status CpuBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) {
+  if (max_tokens < 1 || max_sequences < 1 || max_rows < max_sequences) {
     return InvalidArgument(fmt::format(
-        "a step must hold at least one token and one sequence: {}, {}", max_tokens, max_sequences));
+        "a step must hold at least one token, one sequence and a row for each: {}, {}, {}",
+        max_tokens, max_sequences, max_rows));
   }
-  max_rows_ = std::max(max_tokens, max_sequences);
+  max_rows_ = std::max(max_tokens, max_rows);
   NeedRowScratch(widest_input_);
   attention_.Prepare(pool_.size(), max_tokens, max_sequences);
   return {};
@@ -297,21 +298,19 @@ void CpuBackend::Pool(const PoolingDesc& desc, const StepInputs& inputs, TensorV
   const auto modes = static_cast<int64_t>(desc.modes.size());
   CHECK_EQ(hidden.rows, inputs.num_tokens);
   CHECK(hidden.dtype == dtype_ && out.dtype == Dtype::kFloat32);
-  CHECK_EQ(out.rows, inputs.num_sequences);
+  CHECK_EQ(out.rows, inputs.num_rows);
   CHECK_EQ(out.cols, modes * width);
-  pool_.ForEachChunk(inputs.num_sequences, [&](int64_t sequence, int32_t) {
-    const int64_t first = inputs.sequence_offsets[sequence];
-    const auto length = static_cast<int32_t>(inputs.sequence_offsets[sequence + 1] - first);
-    const int32_t start = inputs.pooling_starts == nullptr ? 0 : inputs.pooling_starts[sequence];
-    CHECK(start >= 0 && start <= length);
+  pool_.ForEachChunk(inputs.num_rows, [&](int64_t row, int32_t) {
+    const auto [first, begin, end] = inputs.pooling_ranges[row];
+    CHECK(first >= 0 && first < end && begin >= first && begin <= end);
     for (int64_t mode = 0; mode < modes; ++mode) {
-      kernels_.pool({.hidden = hidden.Rows(first, length).data,
+      kernels_.pool({.hidden = hidden.Rows(first, end - first).data,
                      .hidden_stride = hidden.row_stride,
-                     .length = length,
-                     .start = start,
+                     .length = end - first,
+                     .start = begin - first,
                      .width = width,
                      .mode = desc.modes[static_cast<size_t>(mode)],
-                     .out = out.as<float>() + sequence * out.row_stride + mode * width});
+                     .out = out.as<float>() + row * out.row_stride + mode * width});
     }
   });
 }
@@ -330,14 +329,19 @@ void CpuBackend::NormalizeRows(TensorView x) {
 void CpuBackend::FinishRows(const StepInputs& inputs, TensorView x) {
   CheckInStep();
   CHECK(x.dtype == Dtype::kFloat32);
-  CHECK_EQ(x.rows, inputs.num_sequences);
+  CHECK_EQ(x.rows, inputs.num_rows);
+  const auto stride =
+      static_cast<int64_t>(RowBytes(model::RowDtype::kFloat32, static_cast<size_t>(x.cols)));
   pool_.ForEachChunk(DivideUp(x.rows, kRowsPerChunk), [&](int64_t chunk, int32_t) {
     const int64_t end = std::min((chunk + 1) * kRowsPerChunk, x.rows);
     for (int64_t row = chunk * kRowsPerChunk; row < end; ++row) {
-      CHECK(inputs.dimensions[row] >= 1 && inputs.dimensions[row] <= x.cols);
-      slot_.statuses[row] =
-          FinishRow(x.as<const float>() + row * x.row_stride, x.cols, inputs.dimensions[row],
-                    inputs.normalize[row] != 0, slot_.rows + row * x.cols);
+      const RowFormat format{.dimensions = inputs.dimensions[row],
+                             .normalize = inputs.normalize[row] != 0,
+                             .dtype = inputs.row_dtypes[row]};
+      CHECK(format.dimensions >= 1 && format.dimensions <= x.cols);
+      CHECK(!IsSignBits(format.dtype) || format.dimensions % 8 == 0);
+      slot_.statuses[row] = FinishRow(x.as<const float>() + row * x.row_stride, x.cols, format,
+                                      slot_.rows + row * stride);
     }
   });
 }

@@ -32,7 +32,7 @@ class CpuBackend final : public Backend {
   Result<HostMemory> AllocateHost(size_t bytes) override;
   Result<Tensor> Upload(const HostTensor& source, Dtype dtype) override;
   Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) override;
-  Status FinishLoading(int32_t max_tokens, int32_t max_sequences) override;
+  Status FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) override;
   Status CopyIn(const void* source, TensorView target) override;
   Status CopyOut(TensorView source, void* target) override;
 

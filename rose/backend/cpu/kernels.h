@@ -102,6 +102,10 @@ struct AttentionArgs {
   float scale = 0;
   bool causal = false;
   int32_t window = 0;
+  /// RelativeBias::table at head 0 and distance 0, or null; a row per head.
+  const float* relative_bias = nullptr;
+  int64_t relative_bias_stride = 0;
+  int32_t max_distance = 0;
   /// Scratch already holds this sequence's only key block for this kv head.
   bool keys_are_packed = false;
   AttentionScratch scratch;

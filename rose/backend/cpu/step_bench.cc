@@ -53,14 +53,14 @@ class Model {
           {Linear(kWidth, 3 * kWidth, Activation::kNone), Linear(kWidth, kWidth, Activation::kNone),
            Linear(kWidth, kInner, Activation::kGelu), Linear(kInner, kWidth, Activation::kNone)});
     }
-    CHECK(backend_->FinishLoading(max_tokens, max_sequences).ok());
+    CHECK(backend_->FinishLoading(max_tokens, max_sequences, max_sequences).ok());
     hidden_ = Activations(max_tokens, kWidth);
     other_ = Activations(max_tokens, kWidth);
     context_ = Activations(max_tokens, kWidth);
     qkv_ = Activations(max_tokens, 3 * kWidth);
     inner_ = Activations(max_tokens, kInner);
     pooled_ = std::move(backend_->Allocate(Dtype::kFloat32, max_sequences, kWidth)).value();
-    rows_.resize(static_cast<size_t>(max_sequences * kWidth));
+    rows_.resize(static_cast<size_t>(max_sequences * kWidth) * sizeof(float));
     statuses_.resize(static_cast<size_t>(max_sequences));
   }
 
@@ -138,7 +138,7 @@ class Model {
   Tensor word_, position_, gain_, bias_;
   std::vector<Layer> layers_;
   Tensor hidden_, other_, context_, qkv_, inner_, pooled_;
-  std::vector<float> rows_;
+  std::vector<std::byte> rows_;
   std::vector<RowStatus> statuses_;
 };
 
@@ -160,16 +160,22 @@ void Step(benchmark::State& state, Dtype dtype) {
   }
   const std::vector<int32_t> dimensions(static_cast<size_t>(sequences), kWidth);
   const std::vector<uint8_t> normalize(static_cast<size_t>(sequences), 1);
-  const std::vector<int32_t> starts(static_cast<size_t>(sequences), 0);
+  const std::vector<model::RowDtype> dtypes(static_cast<size_t>(sequences));
+  std::vector<PoolingRange> ranges;
+  for (int32_t sequence = 0; sequence < sequences; ++sequence) {
+    ranges.push_back({sequence * length, sequence * length, (sequence + 1) * length});
+  }
   StepInputs inputs;
   inputs.num_tokens = tokens;
   inputs.num_sequences = sequences;
+  inputs.num_rows = sequences;
   inputs.longest_sequence = length;
   inputs.token_ids = ids.data();
   inputs.positions = positions.data();
   inputs.sequence_offsets = offsets.data();
-  inputs.pooling_starts = starts.data();
+  inputs.pooling_ranges = ranges.data();
   inputs.dimensions = dimensions.data();
+  inputs.row_dtypes = dtypes.data();
   inputs.normalize = normalize.data();
   model.Step(inputs);
   const double cpu_before = ProcessSeconds();

@@ -98,9 +98,11 @@ GraphCounts CudaBackend::graph_counts() const { return graphs_.counts(); }
 
 // --- loading ---
 
-StepSizes CudaBackend::LargestStep(int32_t max_tokens, int32_t max_sequences) const {
+StepSizes CudaBackend::LargestStep(int32_t max_tokens, int32_t max_sequences,
+                                   int32_t max_rows) const {
   const StepSizes sizes{.num_tokens = max_tokens,
                         .num_sequences = max_sequences,
+                        .num_rows = max_rows,
                         .longest_sequence = max_tokens,
                         .has_token_types = true};
   return options_.pad_steps ? PadStep(sizes) : sizes;
@@ -151,16 +153,17 @@ Result<std::unique_ptr<PackedWeight>> CudaBackend::PackRows(const LinearDesc& de
   return PackedMatrix::Make(desc, Dtype::kFloat32, allocator_, *upload_);
 }
 
-Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences) {
-  if (max_tokens < 1 || max_sequences < 1) {
+Status CudaBackend::FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) {
+  if (max_tokens < 1 || max_sequences < 1 || max_rows < max_sequences) {
     return InvalidArgument(fmt::format(
-        "a step must hold at least one token and one sequence: {}, {}", max_tokens, max_sequences));
+        "a step must hold at least one token, one sequence and a row for each: {}, {}, {}",
+        max_tokens, max_sequences, max_rows));
   }
   RETURN_IF_ERROR(
       CudaStatus(cudaStreamSynchronize(stream_.get()), "the weights could not be loaded"));
   upload_.reset();
-  largest_ = LargestStep(max_tokens, max_sequences);
-  max_sequences_ = max_sequences;
+  largest_ = LargestStep(max_tokens, max_sequences, max_rows);
+  max_rows_ = max_rows;
   ASSIGN_OR_RETURN(attention_, RaggedAttention::Make(largest_.num_tokens, largest_.num_sequences,
                                                      options_.attention, allocator_));
   const size_t input_bytes = InputLayout(largest_).bytes();
@@ -210,6 +213,7 @@ StepTicket* CudaBackend::RunStep(const StepSlotMemory& slot, const Forward& forw
   const StepInputs& host = slot.host;
   StepSizes sizes{.num_tokens = host.num_tokens,
                   .num_sequences = host.num_sequences,
+                  .num_rows = host.num_rows,
                   .longest_sequence = host.longest_sequence,
                   .has_token_types = host.token_type_ids != nullptr};
   if (options_.pad_steps) {
@@ -217,6 +221,7 @@ StepTicket* CudaBackend::RunStep(const StepSlotMemory& slot, const Forward& forw
   }
   CHECK_LE(sizes.num_tokens, largest_.num_tokens);
   CHECK_LE(sizes.num_sequences, largest_.num_sequences);
+  CHECK_LE(sizes.num_rows, largest_.num_rows);
   const InputLayout layout(sizes);
   if (host.num_tokens > 0) {
     layout.Pack(host, ticket.inputs.get());
@@ -287,18 +292,19 @@ void CudaBackend::CopyResults(const StepSlotMemory& slot) {
   if (slot.rows == nullptr || result_width_ == 0) {
     return;
   }
-  const auto sequences = static_cast<size_t>(slot.host.num_sequences);
-  const size_t row_bytes = sequences * static_cast<size_t>(result_width_) * sizeof(float);
-  const size_t offset = RowsOffset(max_sequences_);
+  const auto rows = static_cast<size_t>(slot.host.num_rows);
+  const size_t bytes =
+      rows * RowBytes(model::RowDtype::kFloat32, static_cast<size_t>(result_width_));
+  const size_t offset = RowsOffset(max_rows_);
   auto* statuses = reinterpret_cast<std::byte*>(slot.statuses);
-  if (reinterpret_cast<std::byte*>(slot.rows) == statuses + offset) {
-    CUDA_CHECK(cudaMemcpyAsync(statuses, results_.get(), offset + row_bytes, cudaMemcpyDeviceToHost,
+  if (slot.rows == statuses + offset) {
+    CUDA_CHECK(cudaMemcpyAsync(statuses, results_.get(), offset + bytes, cudaMemcpyDeviceToHost,
                                stream_.get()));
     return;
   }
   CUDA_CHECK(
-      cudaMemcpyAsync(statuses, results_.get(), sequences, cudaMemcpyDeviceToHost, stream_.get()));
-  CUDA_CHECK(cudaMemcpyAsync(slot.rows, results_.get() + offset, row_bytes, cudaMemcpyDeviceToHost,
+      cudaMemcpyAsync(statuses, results_.get(), rows, cudaMemcpyDeviceToHost, stream_.get()));
+  CUDA_CHECK(cudaMemcpyAsync(slot.rows, results_.get() + offset, bytes, cudaMemcpyDeviceToHost,
                              stream_.get()));
 }
 

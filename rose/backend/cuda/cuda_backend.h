@@ -44,12 +44,12 @@ class CudaBackend final : public Backend {
   bool captures_steps() const override { return options_.graphs != GraphMode::kOff; }
   GraphCounts graph_counts() const override;
 
-  StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences) const override;
+  StepSizes LargestStep(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) const override;
   Result<Tensor> Allocate(Dtype dtype, int64_t rows, int64_t cols) override;
   Result<HostMemory> AllocateHost(size_t bytes) override;
   Result<Tensor> Upload(const HostTensor& source, Dtype dtype) override;
   Result<std::unique_ptr<PackedWeight>> Pack(const LinearDesc& desc) override;
-  Status FinishLoading(int32_t max_tokens, int32_t max_sequences) override;
+  Status FinishLoading(int32_t max_tokens, int32_t max_sequences, int32_t max_rows) override;
   Status FinishWarmUp() override;
   Status CopyIn(const void* source, TensorView target) override;
   Status CopyOut(TensorView source, void* target) override;
@@ -111,7 +111,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<WeightUpload> upload_;  // while loading
 
   StepSizes largest_;  // padded
-  int32_t max_sequences_ = 0;
+  int32_t max_rows_ = 0;
   DeviceMemory inputs_;
   DeviceMemory results_;  // statuses, then rows at RowsOffset
   int64_t result_width_ = 0;

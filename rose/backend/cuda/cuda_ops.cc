@@ -234,7 +234,8 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
                              .num_kv_heads = desc.num_kv_heads,
                              .head_dim = desc.head_dim,
                              .mask = desc.mask,
-                             .window = desc.window};
+                             .window = desc.window,
+                             .relative_bias = !desc.relative_bias.empty()};
   const AttentionSizes sizes{.num_sequences = inputs.num_sequences,
                              .num_tokens = inputs.num_tokens,
                              .longest_sequence = inputs.longest_sequence};
@@ -257,7 +258,10 @@ void CudaBackend::Attention(const AttentionDesc& desc, const StepInputs& inputs,
                    .row_stride = qkv.row_stride,
                    .out = out.as<__nv_bfloat16>(),
                    .sequence_offsets = inputs.sequence_offsets,
-                   .scale = desc.scale},
+                   .scale = desc.scale,
+                   .relative_bias = desc.relative_bias.AtZero(desc.num_heads),
+                   .relative_bias_stride = desc.relative_bias.table.row_stride,
+                   .max_distance = desc.relative_bias.max_distance()},
                   current_);
 }
 
@@ -267,16 +271,15 @@ void CudaBackend::Pool(const PoolingDesc& desc, const StepInputs& inputs, Tensor
   const auto modes = static_cast<int64_t>(desc.modes.size());
   CHECK_EQ(hidden.rows, inputs.num_tokens);
   CHECK(out.dtype == Dtype::kFloat32);
-  CHECK_EQ(out.rows, inputs.num_sequences);
+  CHECK_EQ(out.rows, inputs.num_rows);
   CHECK_EQ(out.cols, modes * hidden.cols);
   PoolingArgs args;
   args.hidden = Data(hidden);
   args.hidden_stride = hidden.row_stride;
-  args.sequence_offsets = inputs.sequence_offsets;
-  args.pooling_starts = inputs.pooling_starts;
+  args.ranges = inputs.pooling_ranges;
   args.out = out.as<float>();
   args.out_stride = out.row_stride;
-  args.sequences = out.rows;
+  args.rows = out.rows;
   args.width = hidden.cols;
   args.num_modes = static_cast<int32_t>(modes);
   CHECK_LE(modes, kMaxPoolingModes);
@@ -318,12 +321,12 @@ void CudaBackend::NormalizeRows(TensorView x) {
 void CudaBackend::FinishRows(const StepInputs& inputs, TensorView x) {
   CheckInStep();
   CHECK(x.dtype == Dtype::kFloat32);
-  CHECK_EQ(x.rows, inputs.num_sequences);
-  const size_t offset = RowsOffset(max_sequences_);
+  CHECK_EQ(x.rows, inputs.num_rows);
+  const size_t offset = RowsOffset(max_rows_);
   if (x.cols > result_width_) {
-    const auto rows = static_cast<size_t>(largest_.num_sequences);
-    Result<DeviceMemory> memory = allocator_.Allocate(
-        offset + rows * static_cast<size_t>(x.cols) * sizeof(float), "the rows of a step");
+    const size_t bytes = static_cast<size_t>(largest_.num_rows) *
+                         RowBytes(model::RowDtype::kFloat32, static_cast<size_t>(x.cols));
+    Result<DeviceMemory> memory = allocator_.Allocate(offset + bytes, "the rows of a step");
     if (!memory.ok()) {
       step_status_ = memory.status();
       return;
@@ -334,8 +337,9 @@ void CudaBackend::FinishRows(const StepInputs& inputs, TensorView x) {
   LaunchFinishRows({.x = x.as<const float>(),
                     .x_stride = x.row_stride,
                     .dimensions = inputs.dimensions,
+                    .dtypes = inputs.row_dtypes,
                     .normalize = inputs.normalize,
-                    .out = reinterpret_cast<float*>(results_.get() + offset),
+                    .slots = results_.get() + offset,
                     .statuses = reinterpret_cast<RowStatus*>(results_.get()),
                     .rows = x.rows,
                     .width = x.cols},

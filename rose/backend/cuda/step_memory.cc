@@ -29,14 +29,16 @@ InputLayout::InputLayout(const StepSizes& padded) : padded_(padded) {
     token_type_ids_ = take(padded.num_tokens, sizeof(int32_t));
   }
   sequence_offsets_ = take(padded.num_sequences + 1, sizeof(int32_t));
-  pooling_starts_ = take(padded.num_sequences, sizeof(int32_t));
-  dimensions_ = take(padded.num_sequences, sizeof(int32_t));
-  normalize_ = take(padded.num_sequences, sizeof(uint8_t));
+  pooling_ranges_ = take(padded.num_rows, sizeof(PoolingRange));
+  dimensions_ = take(padded.num_rows, sizeof(int32_t));
+  row_dtypes_ = take(padded.num_rows, sizeof(model::RowDtype));
+  normalize_ = take(padded.num_rows, sizeof(uint8_t));
 }
 
 void InputLayout::Pack(const StepInputs& inputs, std::byte* block) const {
   const int32_t tokens = inputs.num_tokens;
   const int32_t sequences = inputs.num_sequences;
+  const int32_t rows = inputs.num_rows;
   PackArray(inputs.token_ids, tokens, padded_.num_tokens, 0, block + token_ids_);
   PackArray(inputs.positions, tokens, padded_.num_tokens, 0, block + positions_);
   if (padded_.has_token_types) {
@@ -44,9 +46,11 @@ void InputLayout::Pack(const StepInputs& inputs, std::byte* block) const {
   }
   PackArray(inputs.sequence_offsets, sequences + 1, padded_.num_sequences + 1, tokens,
             block + sequence_offsets_);
-  PackArray(inputs.pooling_starts, sequences, padded_.num_sequences, 0, block + pooling_starts_);
-  PackArray(inputs.dimensions, sequences, padded_.num_sequences, 1, block + dimensions_);
-  PackArray<uint8_t>(inputs.normalize, sequences, padded_.num_sequences, 0, block + normalize_);
+  PackArray(inputs.pooling_ranges, rows, padded_.num_rows, PoolingRange(), block + pooling_ranges_);
+  PackArray(inputs.dimensions, rows, padded_.num_rows, 1, block + dimensions_);
+  PackArray(inputs.row_dtypes, rows, padded_.num_rows, model::RowDtype::kFloat32,
+            block + row_dtypes_);
+  PackArray<uint8_t>(inputs.normalize, rows, padded_.num_rows, 0, block + normalize_);
 }
 
 StepInputs InputLayout::At(const std::byte* block) const {
@@ -55,13 +59,15 @@ StepInputs InputLayout::At(const std::byte* block) const {
   };
   return {.num_tokens = padded_.num_tokens,
           .num_sequences = padded_.num_sequences,
+          .num_rows = padded_.num_rows,
           .longest_sequence = padded_.longest_sequence,
           .token_ids = array(token_ids_),
           .token_type_ids = padded_.has_token_types ? array(token_type_ids_) : nullptr,
           .positions = array(positions_),
           .sequence_offsets = array(sequence_offsets_),
-          .pooling_starts = array(pooling_starts_),
+          .pooling_ranges = reinterpret_cast<const PoolingRange*>(block + pooling_ranges_),
           .dimensions = array(dimensions_),
+          .row_dtypes = reinterpret_cast<const model::RowDtype*>(block + row_dtypes_),
           .normalize = reinterpret_cast<const uint8_t*>(block + normalize_)};
 }
 

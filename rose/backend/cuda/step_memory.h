@@ -17,7 +17,8 @@ class InputLayout {
   size_t bytes() const { return bytes_; }
 
   /// Fills `block` (host, `bytes`) with the inputs of a real step. What pads: token 0 at position
-  /// 0, sequences without tokens at the end, one dimension, not normalised.
+  /// 0, sequences without tokens at the end, rows pooled from no token, with one float32 dimension
+  /// that is not normalised.
   void Pack(const StepInputs& inputs, std::byte* block) const;
 
   /// The arrays of a block, with the padded sizes.
@@ -26,7 +27,8 @@ class InputLayout {
  private:
   StepSizes padded_;
   size_t token_ids_ = 0, positions_ = 0, token_type_ids_ = 0;
-  size_t sequence_offsets_ = 0, pooling_starts_ = 0, dimensions_ = 0, normalize_ = 0;
+  size_t sequence_offsets_ = 0;
+  size_t pooling_ranges_ = 0, dimensions_ = 0, row_dtypes_ = 0, normalize_ = 0;
   size_t bytes_ = 0;
 };
 

@@ -16,6 +16,9 @@ struct AttentionArgs {
   const int32_t* sequence_offsets = nullptr;  // device, [num_sequences + 1]; after the last real
                                               // sequence its end is repeated
   float scale = 0;
+  const float* relative_bias = nullptr;  // device: of head 0 at distance 0, where the shape has one
+  int64_t relative_bias_stride = 0;      // in elements, from head to head
+  int32_t max_distance = 0;              // distances beyond count as ±max_distance
 };
 
 }  // namespace bouquet::rose::cuda

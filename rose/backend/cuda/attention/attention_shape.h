@@ -12,7 +12,8 @@ struct AttentionShape {
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
   AttentionMask mask = AttentionMask::kBidirectional;
-  int32_t window = 0;  // 0: whole sequence; w > 0: only |i − j| ≤ w
+  int32_t window = 0;          // 0: whole sequence; w > 0: only |i − j| ≤ w
+  bool relative_bias = false;  // scores get a bias by distance: own kernels only
 };
 
 /// And the step's side, as the host knows it: sizes of the padded configuration.

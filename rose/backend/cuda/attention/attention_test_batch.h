@@ -118,8 +118,21 @@ inline std::vector<Bits> RandomRows(const AttentionShape& shape, const Attention
   return rows;
 }
 
+/// What the tests and the benchmark add by distance: random numbers about N(0, 2), the same every
+/// time. The last distance is no multiple of a tile.
+constexpr int32_t kMaxTestDistance = 91;
+constexpr int32_t kTestDistances = 2 * kMaxTestDistance + 1;
+inline std::vector<float> DistanceBiases(const AttentionShape& shape) {  // [num_heads, distances]
+  std::vector<float> biases(static_cast<size_t>(shape.num_heads * kTestDistances));
+  std::mt19937 random(20261130);
+  std::normal_distribution<float> normal(0, 2);
+  std::generate(biases.begin(), biases.end(), [&] { return normal(random); });
+  return biases;
+}
+
+/// `biases` are DistanceBiases in device memory, for a shape with a relative bias.
 inline AttentionArgs MakeArgs(const AttentionShape& shape, Bits* rows, Bits* out,
-                              const int32_t* offsets) {
+                              const int32_t* offsets, const float* biases) {
   auto* first = reinterpret_cast<__nv_bfloat16*>(rows);
   const int64_t head_dim = shape.head_dim;
   return {.q = first,
@@ -128,7 +141,10 @@ inline AttentionArgs MakeArgs(const AttentionShape& shape, Bits* rows, Bits* out
           .row_stride = RowWidth(shape),
           .out = reinterpret_cast<__nv_bfloat16*>(out),
           .sequence_offsets = offsets,
-          .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim))};
+          .scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim)),
+          .relative_bias = shape.relative_bias ? biases + kMaxTestDistance : nullptr,
+          .relative_bias_stride = kTestDistances,
+          .max_distance = kMaxTestDistance};
 }
 
 /// softmax(scale · q·kᵀ) · v in double precision, and Σ weight · |v|, to which the rounding of the
@@ -161,6 +177,7 @@ inline void AttendInDouble(const AttentionShape& shape, const std::vector<float>
   const int64_t width = RowWidth(shape);
   const int64_t kv_head = head / (shape.num_heads / shape.num_kv_heads);
   const double scale = 1.0F / std::sqrt(static_cast<float>(dim));
+  const std::vector<float> biases = DistanceBiases(shape);
   std::vector<double> weights(static_cast<size_t>(length));
   for (int64_t i = first_row; i < end_row; ++i) {
     const int64_t window = shape.window > 0 ? shape.window : length;
@@ -175,6 +192,15 @@ inline void AttendInDouble(const AttentionShape& shape, const std::vector<float>
       const double score = scale * Dot(q, k, dim);
       weights[static_cast<size_t>(j)] = score;
       maximum = std::max(maximum, score);
+    }
+    if (shape.relative_bias) {
+      const float* at_zero = &biases[static_cast<size_t>(head * kTestDistances + kMaxTestDistance)];
+      maximum = -INFINITY;
+      for (int64_t j = begin; j < end; ++j) {
+        double& weight = weights[static_cast<size_t>(j)];
+        weight += at_zero[std::clamp<int64_t>(j - i, -kMaxTestDistance, kMaxTestDistance)];
+        maximum = std::max(maximum, weight);
+      }
     }
     const size_t row = static_cast<size_t>(((first + i) * shape.num_heads + head) * dim);
     double sum = 0;

@@ -132,8 +132,10 @@ AttentionFamily FamilyOf(AttentionKernel kernel) {
   return AttentionFamily::kAuto;
 }
 
-bool IsAllowed(AttentionKernel kernel, AttentionFamily family, bool fa3_built) {
+bool IsAllowed(AttentionKernel kernel, const AttentionShape& shape, AttentionFamily family,
+               bool fa3_built) {
   return (kernel != kFa3 || fa3_built) &&
+         (!shape.relative_bias || FamilyOf(kernel) == AttentionFamily::kOwn) &&
          (family == AttentionFamily::kAuto || family == FamilyOf(kernel));
 }
 
@@ -147,13 +149,14 @@ std::optional<AttentionChoice> Choose(const AttentionShape& shape, const Attenti
   }
   for (const Rule& rule : RulesFor(shape)) {
     if (rule.head_dim == shape.head_dim && sizes.num_tokens >= rule.from_tokens &&
-        sizes.longest_sequence >= rule.from_longest && IsAllowed(rule.kernel, family, fa3_built)) {
+        sizes.longest_sequence >= rule.from_longest &&
+        IsAllowed(rule.kernel, shape, family, fa3_built)) {
       return AttentionChoice{
           rule.kernel, rule.tile_rows > 0 ? rule.tile_rows : OwnTileRows(sizes.longest_sequence),
           rule.kernel == kFa3 && IsPersistent(shape, sizes)};
     }
   }
-  if (IsAllowed(kPlain, family, fa3_built)) {
+  if (IsAllowed(kPlain, shape, family, fa3_built)) {
     return AttentionChoice{kPlain, OwnTileRows(sizes.longest_sequence), false};
   }
   return std::nullopt;

@@ -93,6 +93,19 @@ TEST(AttentionChooserTest, KeepsFa3FromWindows) {
   EXPECT_EQ(Chosen(Shape(64, AttentionMask::kCausal, 64), Sequences(8, 4096)), "own_64");
 }
 
+TEST(AttentionChooserTest, KeepsABiasByDistanceToTheOwnKernels) {
+  for (const auto& [head_dim, name] :
+       {std::pair(32, "own_64"), std::pair(64, "own_64"), std::pair(128, "own_64"),
+        std::pair(12, "own_plain"), std::pair(80, "own_plain")}) {
+    AttentionShape biased = Shape(head_dim);
+    biased.relative_bias = true;
+    EXPECT_EQ(Chosen(biased, Sequences(25, 512)), name);
+    EXPECT_EQ(Chosen(biased, Sequences(1, 4096), AttentionFamily::kOwn), name);
+    EXPECT_FALSE(IsServed(biased, AttentionFamily::kFa2, true));
+    EXPECT_FALSE(IsServed(biased, AttentionFamily::kFa3, true));
+  }
+}
+
 TEST(AttentionChooserTest, KeepsToAForcedFamilyForEveryStep) {
   for (const int32_t length : {1, 16, 128, 512, 4096}) {
     for (const int32_t count : {1, 8, 64}) {

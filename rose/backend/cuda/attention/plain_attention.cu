@@ -1,4 +1,5 @@
 #include "rose/backend/cuda/attention/own_attention.h"
+#include "rose/backend/cuda/attention/relative_bias.cuh"
 #include "rose/backend/cuda/attention/visible_keys.cuh"
 
 // Attention with plain multiply-adds for the head sizes that the tensor-core kernels do not have:
@@ -37,10 +38,10 @@ __device__ float WarpSum(float x) {
   return x;
 }
 
-/// One query row; `k` and `v` start at the first token of the sequence.
+/// One query row, the sequence's `row`-th; `k` and `v` start at the first token of the sequence.
 __device__ void AttendRow(const float* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                          int64_t row_stride, int32_t head_dim, int32_t begin, int32_t end,
-                          __nv_bfloat16* out) {
+                          int64_t row_stride, int32_t head_dim, int32_t row, const HeadBias& bias,
+                          int32_t begin, int32_t end, __nv_bfloat16* out) {
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   float maximum = -INFINITY;
   float sum = 0;
@@ -52,6 +53,9 @@ __device__ void AttendRow(const float* q, const __nv_bfloat16* k, const __nv_bfl
       const __nv_bfloat16* key = k + (first + lane) * row_stride;
       for (int32_t d = 0; d < head_dim; ++d) {
         score += q[d] * __bfloat162float(key[d]);
+      }
+      if (bias.at_zero != nullptr) {
+        score += bias.At(first + lane - row);
       }
     }
     const float new_maximum = fmaxf(maximum, WarpMaximum(score));
@@ -92,6 +96,7 @@ __global__ void __launch_bounds__(kWarps* kLanes) PlainAttention(const KernelArg
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int64_t first_element = tile.first_token * args.row_stride;
   const int64_t kv_element = first_element + head / kernel.group * kernel.head_dim;
+  const HeadBias bias = HeadBias::Of(args, head);
   const int32_t end_row = min(tile.first_row + kernel.tile_rows, tile.length);
   for (int32_t row = tile.first_row + warp; row < end_row; row += kWarps) {
     const __nv_bfloat16* q =
@@ -102,8 +107,8 @@ __global__ void __launch_bounds__(kWarps* kLanes) PlainAttention(const KernelArg
     __syncwarp();
     const int64_t out_row = static_cast<int64_t>(tile.first_token + row) * kernel.num_heads + head;
     AttendRow(queries[warp], args.k + kv_element, args.v + kv_element, args.row_stride,
-              kernel.head_dim, kernel.visible.Begin(row), kernel.visible.End(row, tile.length),
-              args.out + out_row * kernel.head_dim);
+              kernel.head_dim, row, bias, kernel.visible.Begin(row),
+              kernel.visible.End(row, tile.length), args.out + out_row * kernel.head_dim);
     __syncwarp();
   }
 }

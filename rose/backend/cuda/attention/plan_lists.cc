@@ -66,7 +66,8 @@ Status PlanLists::Allocate(const AttentionSizes& largest, DeviceAllocator& alloc
 AttentionPlan PlanLists::For(const AttentionShape& shape, const AttentionSizes& sizes,
                              AttentionFamily family) const {
   const bool is_causal = shape.mask == AttentionMask::kCausal;
-  const bool is_flashinfer_size = shape.head_dim == 64 || shape.head_dim == 128;
+  const bool is_flashinfer_size =
+      !shape.relative_bias && (shape.head_dim == 64 || shape.head_dim == 128);
   const auto is_wanted = [&](AttentionFamily member) {
     return is_flashinfer_size && (family == AttentionFamily::kAuto || family == member);
   };

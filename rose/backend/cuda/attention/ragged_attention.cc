@@ -77,10 +77,11 @@ Status PlannedAttention::CheckServed(const AttentionShape& shape) const {
   }
   if (!IsServed(shape, family_, kFa3Built)) {
     return Unimplemented(fmt::format(
-        "no attention kernel {}serves {} heads, {} kv heads, head size {}, window {}: own has head "
-        "sizes up to 256, fa2 and fa3 64 and 128, fa3 no window",
+        "no attention kernel {}serves {} heads, {} kv heads, head size {}, window {}, {}: own has "
+        "head sizes up to 256, fa2 and fa3 64 and 128 and no bias by distance, fa3 no window",
         family_ == AttentionFamily::kAuto ? "" : "that --attention allows ", shape.num_heads,
-        shape.num_kv_heads, shape.head_dim, shape.window));
+        shape.num_kv_heads, shape.head_dim, shape.window,
+        shape.relative_bias ? "a bias by distance" : "no bias"));
   }
   return {};
 }
@@ -112,6 +113,8 @@ void PlannedAttention::CheckPlanned(const AttentionShape& shape, const Attention
   CHECK_EQ(shape.head_dim, planned_shape_.head_dim);
   CHECK_EQ(shape.num_heads / shape.num_kv_heads,
            planned_shape_.num_heads / planned_shape_.num_kv_heads);
+  CHECK_EQ(shape.relative_bias, planned_shape_.relative_bias);
+  CHECK_EQ(shape.relative_bias, args.relative_bias != nullptr);
   CHECK_GT(args.scale, 0);
   if (HasTensorCoreKernel(shape.head_dim)) {
     constexpr uintptr_t kAlignment = 16;

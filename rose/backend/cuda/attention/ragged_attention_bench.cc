@@ -101,7 +101,7 @@ std::vector<Candidate> Candidates(const AttentionShape& shape, const AttentionSi
   candidates.push_back({"own", [=](cudaStream_t stream) {
                           return LaunchTensorCoreAttention(shape, sizes, args, plan.own, stream);
                         }});
-  if (shape.head_dim == 32) {
+  if (shape.head_dim == 32 || shape.relative_bias) {
     return candidates;
   }
   for (const int32_t rows : {64, 128}) {
@@ -139,7 +139,9 @@ void Measure(const Cell& cell, const PlanLists& lists, RaggedAttention& chosen,
   const int64_t out_width = static_cast<int64_t>(cell.shape.num_heads) * cell.shape.head_dim;
   const DeviceArray<Bits> out(static_cast<size_t>((batch.padded.num_tokens + 64) * out_width));
   const DeviceArray<int32_t> offsets(batch.offsets());
-  const AttentionArgs args = MakeArgs(cell.shape, rows.data(), out.data(), offsets.data());
+  const DeviceArray<float> biases(DistanceBiases(cell.shape));
+  const AttentionArgs args =
+      MakeArgs(cell.shape, rows.data(), out.data(), offsets.data(), biases.data());
   const AttentionPlan plan = lists.For(cell.shape, batch.padded, AttentionFamily::kAuto);
   const PlanArgs plan_args{.sequence_offsets = offsets.data(),
                            .num_sequences = batch.padded.num_sequences,
@@ -215,6 +217,15 @@ std::vector<Cell> Cells() {
   for (const auto& [count, length] : std::vector<Size>{
            {1, 16}, {1, 128}, {1, 256}, {1, 512}, {32, 16}, {32, 128}, {256, 16}, {64, 0}}) {
     add(12, 12, 32, kBoth, 0, count, length);
+  }
+  // MPNet beside the same shape without its bias.
+  for (const auto& [count, length] : std::vector<Size>{
+           {1, 16}, {1, 128}, {1, 512}, {32, 16}, {32, 128}, {25, 512}, {256, 16}, {64, 0}}) {
+    add(12, 12, 64, kBoth, 0, count, length);
+    Cell biased = cells.back();
+    biased.name = "bias " + biased.name;
+    biased.shape.relative_bias = true;
+    cells.push_back(std::move(biased));
   }
   return cells;
 }

@@ -28,7 +28,8 @@ class Step {
         sizes_(batch.padded),
         rows_(rows),
         out_(static_cast<size_t>((batch.padded.num_tokens + kGuardRows) * OutWidth())),
-        offsets_(batch.offsets()) {}
+        offsets_(batch.offsets()),
+        biases_(DistanceBiases(shape)) {}
 
   int64_t OutWidth() const { return static_cast<int64_t>(shape_.num_heads) * shape_.head_dim; }
 
@@ -44,7 +45,8 @@ class Step {
   void Launch(RaggedAttention& attention, cudaStream_t stream) {
     attention.Plan(shape_, sizes_, offsets_.data(), reinterpret_cast<__nv_bfloat16*>(out_.data()),
                    OutWidth(), stream);
-    attention.Run(shape_, sizes_, MakeArgs(shape_, rows_.data(), out_.data(), offsets_.data()),
+    attention.Run(shape_, sizes_,
+                  MakeArgs(shape_, rows_.data(), out_.data(), offsets_.data(), biases_.data()),
                   stream);
   }
   std::vector<Bits> Read() {
@@ -58,6 +60,7 @@ class Step {
   DeviceArray<Bits> rows_;
   DeviceArray<Bits> out_;
   DeviceArray<int32_t> offsets_;
+  DeviceArray<float> biases_;
 };
 
 /// Real rows near the reference, zeros in padded ones, poison after them. The weights and the
@@ -187,6 +190,44 @@ TEST_P(RaggedAttentionTest, SeesOnlyTheWindowOnBothSides) {
     Check(Shape(2, 1, kBidirectional, window), long_batch);
     Check(Shape(2, 1, kCausal, window), long_batch);
   }
+}
+
+TEST_P(RaggedAttentionTest, AddsABiasByDistanceInTheOwnKernelsAlone) {
+  AttentionShape shape = Shape(4, 2);
+  shape.relative_bias = true;
+  if (GetParam().family == "fa2" || GetParam().family == "fa3") {
+    const Status status = attention_->CheckServed(shape);
+    EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+    EXPECT_THAT(status.message(), HasSubstr("a bias by distance"));
+    return;
+  }
+  for (const int32_t length : {1, 2, 15, 16, 17, 32, 33, 64, 65, 91, 92, 129, 257, 600}) {
+    SCOPED_TRACE(length);
+    Check(shape, AttentionBatch::Of({length}));
+  }
+  const auto mixed = AttentionBatch::Of({1, 16, 17, 63, 64, 65, 127, 128, 129, 300, 700});
+  for (const auto mask : {kBidirectional, kCausal}) {
+    for (const int32_t window : {0, 20, 100}) {
+      shape.mask = mask;
+      shape.window = window;
+      Check(shape, mixed);
+      EXPECT_THAT(attention_->NameOf(shape, mixed.padded), HasSubstr("own_"));
+    }
+  }
+}
+
+TEST_P(RaggedAttentionTest, AddsABiasByDistanceInPaddedSteps) {
+  if (GetParam().family == "fa2" || GetParam().family == "fa3") {
+    GTEST_SKIP() << "own kernels only";
+  }
+  AttentionShape shape = Shape(4, 4);
+  shape.relative_bias = true;
+  AttentionBatch batch = AttentionBatch::Of({100, 1, 33, 260});
+  batch.padded = {16, 1024, 512};
+  Check(shape, batch);
+  batch = AttentionBatch::Of({3, 16, 9});
+  batch.padded = {8, 128, 16};
+  Check(shape, batch);
 }
 
 TEST_P(RaggedAttentionTest, ServesManyShortSequences) {

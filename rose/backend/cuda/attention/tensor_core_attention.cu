@@ -2,6 +2,7 @@
 
 #include "rose/backend/cuda/attention/mma_sync.cuh"
 #include "rose/backend/cuda/attention/own_attention.h"
+#include "rose/backend/cuda/attention/relative_bias.cuh"
 #include "rose/backend/cuda/attention/visible_keys.cuh"
 
 // FlashAttention on mma.sync: softmax(scale · q·kᵀ) · v over one tile of query rows, with the
@@ -43,7 +44,8 @@ struct KernelArgs {
   int32_t num_heads;
   int32_t group;  // query heads per kv head
   VisibleKeys visible;
-  float scale_log2;  // scale · log₂ e
+  float scale_log2;     // scale · log₂ e
+  float inverse_scale;  // what a bias is multiplied with, since scores are scaled after it
 };
 
 /// Copies tiles of kRows rows of one head of one sequence. A thread copies the same 16 bytes of
@@ -148,6 +150,26 @@ __device__ __forceinline__ void MultiplyKeys(const __nv_bfloat16* keys, int num_
       for (int depth = 0; depth < kDepths; ++depth) {
         multiply(block, depth);
       }
+    }
+  }
+}
+
+/// Adds bias / scale. Row g + 8 is as far from its keys of a block as row g is from those of the
+/// block before, so that each value is loaded once for both.
+template <int kKeys>
+__device__ __forceinline__ void AddBias(float (&scores)[kKeys / 8][4], int32_t first_key,
+                                        int32_t row, const HeadBias& bias, float inverse_scale) {
+  const int column = static_cast<int>(threadIdx.x) % 4 * 2;
+  const int32_t distance = first_key + column - row;
+  float before[2] = {bias.At(distance - 8), bias.At(distance - 7)};
+#pragma unroll
+  for (int block = 0; block < kKeys / 8; ++block) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float here = bias.At(distance + block * 8 + i);
+      scores[block][i] += here * inverse_scale;
+      scores[block][2 + i] += before[i] * inverse_scale;
+      before[i] = here;
     }
   }
 }
@@ -279,7 +301,7 @@ __device__ __forceinline__ void StoreRows(RowState<kHeadDim>& state, __nv_bfloat
   }
 }
 
-template <int kHeadDim, int kRows>
+template <int kHeadDim, int kRows, bool kBiased>
 __global__ void __launch_bounds__(kRows / 16 * 32) TensorCoreAttention(const KernelArgs kernel) {
   constexpr int kKeys = kRows;
   extern __shared__ __align__(16) unsigned char shared_bytes[];
@@ -329,6 +351,10 @@ __global__ void __launch_bounds__(kRows / 16 * 32) TensorCoreAttention(const Ker
       const int num_blocks = (min(end - first_key, kKeys) + 15) / 16;
       float scores[kKeys / 8][4];
       MultiplyKeys<kHeadDim, kKeys>(shared.steps[buffer].k, num_blocks, state, scores);
+      if constexpr (kBiased) {
+        AddBias<kKeys>(scores, first_key, warp_row + lane / 4, HeadBias::Of(args, head),
+                       kernel.inverse_scale);
+      }
       if (first_key < kernel.visible.Begin(warp_row + 15) ||
           first_key + kKeys > kernel.visible.End(warp_row, tile.length)) {
         Mask<kKeys>(scores, first_key, warp_row + lane / 4, tile.length, kernel.visible);
@@ -346,13 +372,21 @@ __global__ void __launch_bounds__(kRows / 16 * 32) TensorCoreAttention(const Ker
   }
 }
 
-template <int kHeadDim, int kRows>
+template <int kHeadDim, int kRows, bool kBiased>
+cudaError_t AllowSharedMemory() {
+  return cudaFuncSetAttribute(TensorCoreAttention<kHeadDim, kRows, kBiased>,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              sizeof(SharedTiles<kHeadDim, kRows>));
+}
+
+template <int kHeadDim, int kRows, bool kBiased>
 cudaError_t Launch(const KernelArgs& kernel, const TileList& tiles, bool one_step,
                    cudaStream_t stream) {
   using Shared = SharedTiles<kHeadDim, kRows>;
   const dim3 grid(static_cast<unsigned>(kernel.num_heads), static_cast<unsigned>(tiles.capacity));
   const size_t shared_bytes = sizeof(Shared) - (one_step ? sizeof(typename Shared::Step) : 0);
-  TensorCoreAttention<kHeadDim, kRows><<<grid, kRows / 16 * 32, shared_bytes, stream>>>(kernel);
+  TensorCoreAttention<kHeadDim, kRows, kBiased>
+      <<<grid, kRows / 16 * 32, shared_bytes, stream>>>(kernel);
   return cudaGetLastError();
 }
 
@@ -381,9 +415,9 @@ cudaError_t PrepareTensorCoreAttention() {
   for (const int32_t head_dim : {32, 64, 128}) {
     for (const int32_t rows : {16, 32, 64}) {
       const cudaError_t error = WithSizes(head_dim, rows, [](auto dim, auto tile_rows) {
-        return cudaFuncSetAttribute(TensorCoreAttention<dim.value, tile_rows.value>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    sizeof(SharedTiles<dim.value, tile_rows.value>));
+        const cudaError_t unbiased = AllowSharedMemory<dim.value, tile_rows.value, false>();
+        return unbiased != cudaSuccess ? unbiased
+                                       : AllowSharedMemory<dim.value, tile_rows.value, true>();
       });
       if (error != cudaSuccess) {
         return error;
@@ -402,10 +436,13 @@ cudaError_t LaunchTensorCoreAttention(const AttentionShape& shape, const Attenti
                           shape.num_heads,
                           shape.num_heads / shape.num_kv_heads,
                           VisibleKeys::Of(shape),
-                          args.scale * kLog2E};
+                          args.scale * kLog2E,
+                          1.0F / args.scale};
   const bool one_step = sizes.longest_sequence <= tiles.rows;
   return WithSizes(shape.head_dim, tiles.rows, [&](auto dim, auto rows) {
-    return Launch<dim.value, rows.value>(kernel, tiles, one_step, stream);
+    return shape.relative_bias
+               ? Launch<dim.value, rows.value, true>(kernel, tiles, one_step, stream)
+               : Launch<dim.value, rows.value, false>(kernel, tiles, one_step, stream);
   });
 }
 

@@ -34,7 +34,8 @@ constexpr int64_t kHidden = 1024;
 constexpr int64_t kQueryKeyValue = 4096;  // 16 heads and 8 + 8 kv heads of 128
 constexpr int64_t kIntermediate = 3072;
 constexpr int64_t kVocabulary = 150'000;
-constexpr int kCopies = 24;  // of every buffer
+constexpr int64_t kMostRows = 2048;  // of a step of 32,768 tokens
+constexpr int kCopies = 24;          // of every buffer
 constexpr int kLaunches = 48;
 constexpr int kRuns = 9;
 
@@ -253,46 +254,69 @@ void TimeActivations(Bench& bench, int64_t tokens) {
   }
 }
 
-void TimePooling(Bench& bench, int64_t tokens, int64_t sequences, PoolingMode mode) {
+/// `rows` are as many sequences, or spans of one.
+void TimePooling(Bench& bench, int64_t tokens, int64_t rows, PoolingMode mode, bool spans = false) {
   const auto hidden = bench.Buffers(tokens * kHidden);
-  std::vector<int32_t> offsets;
-  for (int64_t i = 0; i <= sequences; ++i) {
-    offsets.push_back(static_cast<int32_t>(tokens * i / sequences));
+  std::vector<PoolingRange> ranges;
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto begin = static_cast<int32_t>(tokens * i / rows);
+    const auto end = static_cast<int32_t>(tokens * (i + 1) / rows);
+    ranges.push_back({spans ? 0 : begin, begin, end});
   }
   PoolingArgs args;
   args.hidden_stride = kHidden;
-  args.sequence_offsets = bench.Upload(offsets);
-  args.out = bench.Take<float>(sequences * kHidden);
+  args.ranges = bench.Upload(ranges);
+  args.out = bench.Take<float>(rows * kHidden);
   args.out_stride = kHidden;
-  args.sequences = sequences;
+  args.rows = rows;
   args.width = kHidden;
   args.num_modes = 1;
   args.modes[0] = mode;
   const bool is_mean = mode == PoolingMode::kMean;
-  bench.Report(fmt::format("{} pooling, {} x {} tokens", is_mean ? "mean" : "last token", sequences,
-                           tokens / sequences),
-               Bytes((is_mean ? tokens : sequences) * kHidden) + 2 * Bytes(sequences * kHidden),
-               [&](int i) {
+  const char* name = spans ? "mean over spans" : is_mean ? "mean pooling" : "last token pooling";
+  bench.Report(fmt::format("{}, {} x {} tokens", name, rows, tokens / rows),
+               Bytes((is_mean ? tokens : rows) * kHidden) + 2 * Bytes(rows * kHidden), [&](int i) {
                  args.hidden = At(hidden, i);
                  LaunchPooling(args, bench.stream());
                });
 }
 
-void TimeFinish(Bench& bench, int64_t sequences) {
-  const float* x = bench.Upload(std::vector<float>(static_cast<size_t>(sequences * kHidden), 0.5F));
+void TimeFormat(Bench& bench, int64_t rows, model::RowDtype dtype, const char* what) {
+  const auto count = static_cast<size_t>(rows);
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count * kHidden);
+  std::generate(values.begin(), values.end(), [&] { return normal(random); });
   FinishRowsArgs args;
-  args.x = x;
   args.x_stride = kHidden;
-  args.dimensions = bench.Upload(
-      std::vector<int32_t>(static_cast<size_t>(sequences), static_cast<int32_t>(kHidden)));
-  args.normalize = bench.Upload(std::vector<uint8_t>(static_cast<size_t>(sequences), 1));
-  args.out = bench.Take<float>(sequences * kHidden);
-  args.statuses = bench.Take<RowStatus>(sequences);
-  args.rows = sequences;
+  args.dimensions = bench.Upload(std::vector<int32_t>(count, static_cast<int32_t>(kHidden)));
+  args.dtypes = bench.Upload(std::vector<model::RowDtype>(count, dtype));
+  // pplx quantises rows that are not of unit length.
+  args.normalize =
+      bench.Upload(std::vector<uint8_t>(count, dtype == model::RowDtype::kTanhInt8 ? 0 : 1));
+  args.statuses = bench.Take<RowStatus>(rows);
+  args.rows = rows;
   args.width = kHidden;
-  bench.Report(fmt::format("cut, normalise, finite check [{}, {}], in cache", sequences, kHidden),
-               4 * Bytes(sequences * kHidden),
-               [&](int) { LaunchFinishRows(args, bench.stream()); });
+  std::vector<const float*> x;
+  std::vector<std::byte*> slots;
+  for (int i = 0; i < kCopies; ++i) {
+    x.push_back(bench.Upload(values));
+    slots.push_back(bench.Take<std::byte>(4 * rows * kHidden));
+  }
+  // A slot is written in full, with zeros behind a quantised row.
+  bench.Report(fmt::format("finite check, {} [{}, {}]{}", what, rows, kHidden,
+                           rows < kMostRows ? ", in cache" : ""),
+               4 * Bytes(rows * kHidden), [&](int i) {
+                 args.x = At(x, i);
+                 args.slots = At(slots, i);
+                 LaunchFinishRows(args, bench.stream());
+               });
+}
+
+void TimeFinish(Bench& bench, int64_t rows) {
+  TimeFormat(bench, rows, model::RowDtype::kFloat32, "normalise");
+  TimeFormat(bench, rows, model::RowDtype::kTanhInt8, "tanh-int8");
+  TimeFormat(bench, rows, model::RowDtype::kSignBitsMsbFirst, "sign bits");
 }
 
 int Run(int64_t largest) {
@@ -311,8 +335,11 @@ int Run(int64_t largest) {
     TimePooling(bench, tokens, 1, PoolingMode::kMean);
     TimePooling(bench, tokens, std::max<int64_t>(tokens / 512, 1), PoolingMode::kMean);
     TimePooling(bench, tokens, std::max<int64_t>(tokens / 512, 1), PoolingMode::kLastToken);
+    TimePooling(bench, tokens, std::max<int64_t>(tokens / 64, 1), PoolingMode::kMean, true);
+    TimePooling(bench, tokens, std::max<int64_t>(tokens / 16, 1), PoolingMode::kMean, true);
     TimeFinish(bench, std::max<int64_t>(tokens / 512, 1));
   }
+  TimeFinish(bench, kMostRows);
   return 0;
 }
 

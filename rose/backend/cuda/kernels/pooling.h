@@ -10,16 +10,16 @@
 namespace bouquet::rose::cuda {
 
 inline constexpr int32_t kMaxPoolingModes = 6;
+inline constexpr int64_t kMaxPooledRows = 65'535;
 
-/// See PoolingDesc. A sequence without tokens (padding) and a sum over none give zeros.
+/// See PoolingDesc. A range of a sequence without tokens (padding) and a sum over none give zeros.
 struct PoolingArgs {
   const __nv_bfloat16* hidden = nullptr;  // [tokens, width]
   int64_t hidden_stride = 0;
-  const int32_t* sequence_offsets = nullptr;  // [sequences + 1]
-  const int32_t* pooling_starts = nullptr;    // [sequences] or null: all 0
-  float* out = nullptr;                       // [sequences, num_modes · width]
+  const PoolingRange* ranges = nullptr;  // [rows]
+  float* out = nullptr;                  // [rows, num_modes · width]
   int64_t out_stride = 0;
-  int64_t sequences = 0;
+  int64_t rows = 0;
   int64_t width = 0;
   int32_t num_modes = 0;
   PoolingMode modes[kMaxPoolingModes] = {};

@@ -2,8 +2,10 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 
+#include "model/output_spec.h"
 #include "rose/backend/op_desc.h"
 #include "rose/step_result.h"
 
@@ -33,15 +35,17 @@ void LaunchGemmRows(const GemmRowsArgs& args, cudaStream_t stream);
 void LaunchNormalizeRows(float* x, int64_t stride, int64_t rows, int64_t width,
                          cudaStream_t stream);
 
-/// Cuts row i to dimensions[i] (the rest becomes 0), scales it to unit length if normalize[i], and
-/// says whether all that is left is finite; a row that is not becomes zeros.
+/// Cuts row i to dimensions[i], scales it to unit length if normalize[i], writes it as dtypes[i] to
+/// the front of its slot with zeros behind it, and says whether all that was left is finite; a row
+/// that is not becomes zeros.
 struct FinishRowsArgs {
   const float* x = nullptr;  // [rows, width]
   int64_t x_stride = 0;
-  const int32_t* dimensions = nullptr;  // [rows], 1..width
-  const uint8_t* normalize = nullptr;   // [rows]
-  float* out = nullptr;                 // [rows, width], dense
-  RowStatus* statuses = nullptr;        // [rows]
+  const int32_t* dimensions = nullptr;      // [rows], 1..width; of sign bits a multiple of 8
+  const model::RowDtype* dtypes = nullptr;  // [rows]
+  const uint8_t* normalize = nullptr;       // [rows]
+  std::byte* slots = nullptr;               // [rows, 4 · width] at an address divisible by 16
+  RowStatus* statuses = nullptr;            // [rows]
   int64_t rows = 0;
   int64_t width = 0;
 };
