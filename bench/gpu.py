@@ -28,6 +28,7 @@ try:
     import gpu_kernels
     import machine
     import make_random_model
+    from command_line import command_line
     from engine_process import EngineProcess, default_folder
     from gpu_suites import Ids, Plan, Suites
 except ImportError as missing:
@@ -180,17 +181,6 @@ def parse():
     return arguments
 
 
-def command_line(arguments):
-    """As it is typed: without where this machine keeps things."""
-    kept, skip = [], False
-    for argument in arguments:
-        if skip or argument.split("=")[0] in ("--binaries", "--models", "--out"):
-            skip = not skip and "=" not in argument
-            continue
-        kept.append(argument)
-    return " ".join(["./dev gpu-bench", *kept])
-
-
 def bare_host_bytes(arguments, folder):
     """What a process with a tiny model holds: the driver, the libraries, the staging buffers."""
     make_folders(folder, {"tiny-qwen3": TINY_SHAPES["tiny-qwen3"]})
@@ -223,7 +213,8 @@ def main():
     arguments = parse()
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": command_line(sys.argv[1:]), "machine": machine.describe(), "model": ", ".join(arguments.shapes)}
+              "command": command_line("./dev gpu-bench", sys.argv[1:]), "machine": machine.describe(),
+              "model": ", ".join(arguments.shapes)}
     path = arguments.out / now.strftime("%Y-%m-%d-%H%M-gpu.json")
     folder = arguments.models or Path(tempfile.mkdtemp(prefix="gpu-bench-"))
 

@@ -5,7 +5,7 @@
   docs.py --check    exit code 1 when a document does not say what the newest results say (the test `docs_are_current`)
 
 A place in a document is marked by two comments, `<!-- measured: NAME -->` and `<!-- end -->`. Each NAME is a function
-below; it takes the newest result file that holds its item.
+below; it takes the newest result file that holds its item, or the newest of each model.
 """
 import json
 import re
@@ -213,6 +213,79 @@ def gpu_kernels(result):
     return text + gpu_source_line(result)
 
 
+CELLS = {"latency": "{} ms", "throughput": "{}, a second"}
+
+
+def figures(engine, row):
+    """Of one engine in one cell, as its kind is read: milliseconds of one sequence, or sequences a second."""
+    if engine is None:
+        return "-"
+    return f"{engine['ms']:.2f}" if row["kind"] == "latency" else f"{engine['per_s']:.0f}"
+
+
+def peers_table(run, dtype):
+    """Of one number of threads and one precision; the last lines are ours against the best of the others, and shares."""
+    names = [name for name in run["engines"] if name.endswith(dtype)]
+    names = [name for name in names if any(name in row["engines"] for row in run["cells"])]
+    ours = f"Bouquet {dtype}"
+    header = [f"{dtype}, {run['threads']} thread" + ("s" if run["threads"] > 1 else "")]
+    header += [CELLS[row["kind"]].format(row["cell"]) for row in run["cells"]]
+    rows = [[name.rpartition(" ")[0]] + [figures(row["engines"].get(name), row) for row in run["cells"]] for name in names]
+    if any(dtype in row["ratios"] for row in run["cells"]):
+        rows.append(["**times as fast as the best peer**"]
+                    + [f"**{row['ratios'][dtype]['ratio']:.2f}**" if dtype in row["ratios"] else "" for row in run["cells"]])
+        rows.append(["the same by processor time"]
+                    + [f"{row['ratios'][dtype]['cpu_ratio']:.2f}" if dtype in row["ratios"] else "" for row in run["cells"]])
+    for title, share in (("Bouquet's share of the peak", "of_peak"), ("by processor time", "of_peak_busy"),
+                         ("of memory's read rate", "of_memory")):
+        values = [row["engines"].get(ours, {}).get(share) for row in run["cells"]]
+        if any(value is not None for value in values):
+            rows.append([title] + ["" if value is None else f"{100 * value:.0f} %" for value in values])
+    return table(header, rows) + "\n"
+
+
+def peers_costs(run):
+    rows = [[name, facts["version"], f"{facts['ready_s']:.2f} s", f"{facts['resident_mb']:.0f} MB",
+             f"{facts['one_minus_cosine']:.0e}"] for name, facts in run["engines"].items()]
+    return table(["engine", "version", "ready after", "resident", "1 - cosine"], rows) + "\n"
+
+
+def peers_notes(runs):
+    text = ""
+    for run in runs:
+        gave = run["machine_gave"]
+        bf16 = f", {gave['bfloat16'] / 1e9:.0f} in bfloat16" if gave.get("bfloat16") else ""
+        text += (f"{run['threads']} thread(s): the machine gave {gave['float32'] / 1e9:.0f} GFLOP/s{bf16}, read memory with "
+                 f"{gave['read'] / 1e9:.0f} GB/s and as many bytes as the matrices have, again and again, with "
+                 f"{gave['read_weights'] / 1e9:.0f}; load average {run['load_average']:.1f}. ")
+        if len(run["turns"]) > 1:
+            text += "Turns were taken within: " + "; ".join(", ".join(group) for group in run["turns"]) + ". "
+    for name, why in {name: why for run in runs for name, why in run["left_out"].items()}.items():
+        text += f"Left out: {name}: {why}. "
+    return text
+
+
+def cpu_peers(result, model):
+    runs = next(part for part in result["cpu_peers"] if part["model"] == model)["runs"]
+    text = f"{model}:\n\n"
+    for run in runs:
+        for dtype in ("float32", "bfloat16"):
+            if any(name.endswith(dtype) for row in run["cells"] for name in row["engines"]):
+                text += peers_table(run, dtype)
+    return text + peers_costs(runs[0]) + peers_notes(runs) + source_line({**result, "model": model})
+
+
+def quality(result, _):
+    dtypes = list(result["quality"][0]["ours"])
+    rows = []
+    for row in result["quality"]:
+        rows.append([row["set"], row["metric"], row["texts"], f"{row['reference']:.4f}"]
+                    + [f"**{row['ours'][dtype]:.4f}**" for dtype in dtypes]
+                    + [f"{row['largest_one_minus_cosine'][dtype]:.0e}" for dtype in dtypes])
+    return (table(["set", "figure", "texts", "reference"] + [f"Bouquet {dtype}" for dtype in dtypes]
+                  + [f"worst 1 - cosine, {dtype}" for dtype in dtypes], rows) + "\n" + source_line(result))
+
+
 def has_kernels(result):
     return any(shape.get("kernels", {}).get("steps") for shape in result.get("gpu", {}).get("shapes", []))
 
@@ -221,11 +294,31 @@ ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "http": http,
          "embed": embed, "grpc_hop": grpc_hop, "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
 
 
+# Of these a document shows the newest result of each model.
+MODEL_ITEMS = {"cpu_peers": cpu_peers, "quality": quality}
+VERBS = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers", "quality": "bench quality"}
+
+
+def newest_of_each_model(results, item):
+    found = {}
+    for result in results:
+        if item in result:
+            models = [part["model"] for part in result[item]] if item == "cpu_peers" else [result["model"]]
+            found.update({model: result for model in models})
+    return found
+
+
+def rendered(item, results):
+    if item in MODEL_ITEMS:
+        return "\n".join(MODEL_ITEMS[item](result, model) for model, result in newest_of_each_model(results, item).items())
+    result = newest(results, item)
+    return ITEMS[item](result) if result else ""
+
+
 def render(text, results):
     def fill(match):
-        result = newest(results, match.group(2))
-        verb = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels"}.get(match.group(2), "bench")
-        return match.group(1) + (ITEMS[match.group(2)](result) if result else NOTHING.format(verb)) + match.group(3)
+        item = match.group(2)
+        return match.group(1) + (rendered(item, results) or NOTHING.format(VERBS.get(item, "bench"))) + match.group(3)
     return PLACE.sub(fill, text)
 
 

@@ -4,6 +4,7 @@
   lock_requirements.py clients openai huggingface_hub numpy
   lock_requirements.py bench onnx onnxruntime tokenizers numpy
   lock_requirements.py parity sentence-transformers transformers torch safetensors numpy
+  lock_requirements.py peers openvino ctranslate2 onnx onnxruntime sentence-transformers transformers torch safetensors numpy
 
 Wheels only, for Linux on x86-64 and the Pythons of Debian 12 (3.11) and Ubuntu 24.04 (3.12). Asks the package index;
 run by hand when a version is to change.
