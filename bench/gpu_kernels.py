@@ -17,8 +17,9 @@ from engine_process import request_line
 TIMEOUT_S = 90
 METRIC = "gpu__time_duration.sum"
 # By the kernel's own name, without namespaces, template arguments and parameters; the first that fits.
-GROUPS = (("embedding", r"^Embed"), ("norm", r"^Norm(?!alizeRows)"), ("rotary", r"^Rotary"), ("activation", r"^Activation"),
-          ("pooling", r"^Pooling"), ("dense head", r"^GemmRows"), ("finish", r"^(NormalizeRows|FinishRows)"),
+GROUPS = (("embedding", r"^Embed"), ("norm", r"^Norm(?!alizeRows)"), ("rotary", r"^Rotary"),
+          ("sines, cosines", r"^Rotations"), ("activation", r"^Activation"), ("pooling", r"^Pooling"),
+          ("dense head", r"^GemmRows"), ("finish", r"^(NormalizeRows|FinishRows)"),
           ("planner", r"^Plan"), ("attention", r"Attention|Prefill|[Ff]mha|[Ff]lash"),
           ("GEMM", r"(?i)nvjet|gemm|cutlass|xmma|splitk"))
 GEMMS_OF_A_LAYER = {"qwen3": ("GEMM QKV", "GEMM O", "GEMM gate, up", "GEMM down"),

@@ -21,71 +21,21 @@
 #include <thread>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include <fmt/format.h>
+
+#include "rose/backend/cpu/peak.h"
 
 namespace bouquet::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using rose::Dtype;
+using rose::cpu::Isa;
 constexpr auto kTurn = std::chrono::milliseconds(40);
-constexpr int kSums = 16;  // more than latency times issue width of any core we know
-constexpr int kRounds = 20'000;
 constexpr int kLanes = 16;
 constexpr int64_t kMemoryMegabytes = 512;
 
 using Vector [[gnu::vector_size(4 * kLanes)]] = float;
-
-// FLOP of one call.
-#if defined(__x86_64__)
-[[gnu::target_clones("default", "arch=haswell", "arch=skylake-avx512")]]
-#endif
-double
-MultiplyFloat32(float factor, float addend, float* out) {
-  Vector sums[kSums] = {};
-  const Vector factors = factor - Vector{};
-  const Vector addends = addend - Vector{};
-  for (int round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i) {
-      sums[i] = sums[i] * factors + addends;
-    }
-  }
-  for (const Vector& sum : sums) {
-    *out += sum[0];
-  }
-  return 2.0 * kLanes * kSums * kRounds;
-}
-
-#if defined(__x86_64__)
-bool HasBfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }
-
-[[gnu::target("avx512f,avx512bw,avx512vl,avx512bf16")]] double MultiplyBfloat16(float factor,
-                                                                                float addend,
-                                                                                float* out) {
-  __m512 sums[kSums];
-  for (__m512& sum : sums) {
-    sum = _mm512_set1_ps(addend);
-  }
-  const __m512bh factors = _mm512_cvtne2ps_pbh(_mm512_set1_ps(factor), _mm512_set1_ps(addend));
-  for (int round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i) {
-      sums[i] = _mm512_dpbf16_ps(sums[i], factors, factors);
-    }
-  }
-  for (const __m512& sum : sums) {
-    *out += _mm512_cvtss_f32(sum);
-  }
-  return 4.0 * kLanes * kSums * kRounds;
-}
-#else
-bool HasBfloat16() { return false; }
-double MultiplyBfloat16(float, float, float*) { return 0; }
-#endif
 
 // A part of the memory for each thread, read piece by piece, round and round.
 class Memory {
@@ -172,19 +122,20 @@ double ReadRate(Memory& memory, int threads) {
   return Rate(threads, [&](int thread, float* sink) { return memory.ReadPiece(thread, sink); });
 }
 
+double MultiplyRate(int threads, Dtype dtype) {
+  const Isa isa = rose::cpu::DetectIsa();
+  return Rate(threads, [&](int, float* sink) { return MultiplyAdd(isa, dtype, sink); });
+}
+
 void Serve(int threads, int64_t megabytes) {
   Memory memory(kMemoryMegabytes, threads);
   Memory weights(megabytes, threads);
-  std::cout << fmt::format("{{\"bfloat16\": {}}}\n", HasBfloat16()) << std::flush;
+  const bool has_bfloat16 = rose::cpu::DetectIsa() == Isa::kAvx512Bf16;
+  std::cout << fmt::format("{{\"bfloat16\": {}}}\n", has_bfloat16) << std::flush;
   for (std::string line; std::getline(std::cin, line);) {
-    const double float32 =
-        Rate(threads, [](int, float* sink) { return MultiplyFloat32(0.999F, 0.001F, sink); });
-    std::string bfloat16 = "null";
-    if (HasBfloat16()) {
-      bfloat16 = fmt::format("{:.4g}", Rate(threads, [](int, float* sink) {
-                               return MultiplyBfloat16(0.25F, 0.001F, sink);
-                             }));
-    }
+    const double float32 = MultiplyRate(threads, Dtype::kFloat32);
+    const std::string bfloat16 =
+        has_bfloat16 ? fmt::format("{:.4g}", MultiplyRate(threads, Dtype::kBfloat16)) : "null";
     std::cout << fmt::format(
                      "{{\"float32\": {:.4g}, \"bfloat16\": {}, \"read\": {:.4g}, "
                      "\"read_weights\": {:.4g}}}\n",

