@@ -53,7 +53,7 @@ class Plan:
 
     def __init__(self, arguments):
         quick = arguments.quick
-        self.latency_rounds = 2 if quick else 5 if arguments.shape else 11
+        self.latency_rounds = 2 if quick else 5 if arguments.shape else 9
         self.throughput_rounds = 1 if quick else 5
         self.lengths = SHAPE_LENGTHS if arguments.shape else LENGTHS[::2] if quick else LENGTHS
         self.loads = {} if arguments.shape else {"short sentences": 16, "256 tokens": 2} if quick else {

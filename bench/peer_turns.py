@@ -6,6 +6,7 @@ import statistics
 import time
 
 SECONDS_PER_TURN = 0.08
+MOST_REPEATS = 150  # of a turn: a run that waits for a busy core may take a hundred times as long as when it was tried
 # A peer's threads spin on for tens of milliseconds after its turn; one thread has nobody to wait for.
 PAUSE = {False: 0.02, True: 0.12}
 
@@ -69,7 +70,7 @@ class Turns:
     @staticmethod
     def _repeat(engine, batches, variant):
         engine.run(batches, 1, variant)
-        return max(1, round(SECONDS_PER_TURN / min(engine.run(batches, 2, variant))))
+        return min(MOST_REPEATS, max(1, round(SECONDS_PER_TURN / min(engine.run(batches, 2, variant)))))
 
     def _one(self, engine, repeat, batches, variant):
         self._sleep(self._pause)

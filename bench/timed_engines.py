@@ -136,8 +136,9 @@ class TimedPeer:
 
 
 def last_line(text):
+    """The reason that a process ended with, of which a result keeps so much."""
     lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
+    return lines[-1].strip()[:160] if lines else ""
 
 
 def in_order(sequences, size):

@@ -98,7 +98,7 @@ THIRD_PARTY: Dict[str, List[str]] = {
     "flashinfer/*": ["rose/backend/cuda/attention/*"],
     "oneapi/dnnl/*": ["rose/backend/cpu/*"],
     "dnnl*": ["rose/backend/cpu/*"],
-    "immintrin.h": ["rose/backend/cpu/*", "text/*", "base/*", "ivy/api/*", "bench/machine_peak.cc"],
+    "immintrin.h": ["rose/backend/cpu/*", "text/*", "base/*", "ivy/api/*"],
 }
 
 # ---------------------------------------------------------------------------------------------------------
