@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -43,7 +44,8 @@ template <class Lanes, int kSums>
   for (const Vector& sum : sums) {
     *sink += sum[0];
   }
-  return 2.0 * (sizeof(Vector) / sizeof(float)) * kSums * kRounds;
+  constexpr size_t kLanes = sizeof(Vector) / sizeof(float);
+  return 2.0 * kLanes * kSums * kRounds;
 }
 
 double MultiplyAddPlain(float* sink) { return MultiplyAddVectors<Lanes4, 12>(sink); }
