@@ -13,7 +13,6 @@ together take turns by precision, or one has all its turns after the other; the 
 """
 import argparse
 import datetime
-import json
 import os
 import random
 import statistics
@@ -22,11 +21,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
 try:
     import numpy as np
 
     import machine
-    from command_line import command_line
+    import make_random_model
+    import result_file
     from model_cost import ModelCost
     from peer_turns import Turns, Unavailable, groups_that_fit, median_ratio, shares
     from timed_engines import TITLES, MachinePeak, TimedBouquet, TimedPeer, export
@@ -265,7 +266,8 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(prog="./dev bench cpu-peers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=ROOT / "build/models/all-MiniLM-L6-v2")
-    parser.add_argument("--shape", action="append", help="random weights, such as qwen3-0.6b; may be repeated")
+    parser.add_argument("--shape", action="append", choices=sorted(make_random_model.SHAPES), metavar="NAME",
+                        help="random weights, such as qwen3-0.6b; may be repeated")
     parser.add_argument("--engines", nargs="+", choices=list(TITLES), metavar="NAME", help=", ".join(TITLES))
     parser.add_argument("--threads", nargs="+", type=int, help="default: 1 and 2; with --shape 2; as far as there are cores")
     parser.add_argument("--quick", action="store_true", help="fewer lengths and rounds, to try the script")
@@ -287,17 +289,14 @@ def main():
     now = datetime.datetime.now(datetime.timezone.utc)
     models = [random_model(shape) for shape in arguments.shape] if arguments.shape else [arguments.model.resolve()]
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": command_line("./dev bench cpu-peers", sys.argv[1:]), "machine": machine.describe(),
+              "command": result_file.command_line("./dev bench cpu-peers", sys.argv[1:]), "machine": machine.describe(),
               "model": ", ".join(model.name for model in models), "dtype": "float32 and bfloat16", "cpu_peers": []}
     for model in models:
         runs = [Measurement(model, threads, plan, arguments).result() for threads in arguments.threads]
         result["cpu_peers"].append({"model": model.name, "is_random": bool(arguments.shape), "runs": runs})
         for run in runs:
             show(run)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / now.strftime("%Y-%m-%d-%H%M-cpu-peers.json")
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written: {path}\nto show it in the documents: tools/docs.py --write")
+    result_file.say_written(result_file.write(result, arguments.out, now.strftime("%Y-%m-%d-%H%M-cpu-peers")))
     return 0
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+from batches import in_order, padded  # noqa: E402
 from engine_process import EngineProcess  # noqa: E402
 
 
@@ -25,14 +26,7 @@ class Bouquet:
 
     def arrange(self, sequences, size):
         """Batches of at most `size` tokens in order of arrival: lengths may differ, nothing is padded."""
-        batches, tokens = [[]], 0
-        for ids in sequences:
-            if batches[-1] and tokens + len(ids) > size:
-                batches.append([])
-                tokens = 0
-            batches[-1].append(ids)
-            tokens += len(ids)
-        return batches
+        return in_order(sequences, size)
 
     sizes = (1024,)
 
@@ -53,7 +47,7 @@ class OnnxRuntime:
         self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def run(self, batches, repeat):
-        fed = [self._pad(batch) for batch in batches]
+        fed = [padded(batch) for batch in batches]
         seconds = []
         for _ in range(repeat):
             start = time.perf_counter()
@@ -63,7 +57,7 @@ class OnnxRuntime:
         return seconds
 
     def first_row(self, ids):
-        return self._session.run(None, self._pad([ids]))[0][0]
+        return self._session.run(None, padded([ids]))[0][0]
 
     def arrange(self, sequences, size):
         """Batches of `size` sequences, sorted by length so that little is padded."""
@@ -74,13 +68,3 @@ class OnnxRuntime:
 
     def close(self):
         pass
-
-    @staticmethod
-    def _pad(batch):
-        length = max(map(len, batch))
-        ids = np.zeros((len(batch), length), np.int64)
-        mask = np.zeros_like(ids)
-        for row, sequence in enumerate(batch):
-            ids[row, :len(sequence)] = sequence
-            mask[row, :len(sequence)] = 1
-        return {"input_ids": ids, "attention_mask": mask}

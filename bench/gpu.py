@@ -28,7 +28,7 @@ try:
     import gpu_kernels
     import machine
     import make_random_model
-    from command_line import command_line
+    import result_file
     from engine_process import EngineProcess, default_folder
     from gpu_suites import Ids, Plan, Suites
 except ImportError as missing:
@@ -213,21 +213,19 @@ def main():
     arguments = parse()
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),
-              "command": command_line("./dev gpu-bench", sys.argv[1:]), "machine": machine.describe(),
+              "command": result_file.command_line("./dev gpu-bench", sys.argv[1:]), "machine": machine.describe(),
               "model": ", ".join(arguments.shapes)}
-    path = arguments.out / now.strftime("%Y-%m-%d-%H%M-gpu.json")
     folder = arguments.models or Path(tempfile.mkdtemp(prefix="gpu-bench-"))
 
     def save():
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        return result_file.write(result, arguments.out, now.strftime("%Y-%m-%d-%H%M-gpu"))
 
     try:
         measure(arguments, folder, result, save)
     finally:
         if arguments.models is None:
             shutil.rmtree(folder)
-    print(f"written: {path}\nto show it in the documents: tools/docs.py --write")
+    result_file.say_written(save())
     return 0 if all(row["check"] is None or row["check"]["ok"] for row in result["gpu"]["shapes"]) else 1
 
 

@@ -22,15 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-
-def padded(batch):
-    length = max(map(len, batch))
-    ids = np.zeros((len(batch), length), np.int64)
-    mask = np.zeros_like(ids)
-    for row, sequence in enumerate(batch):
-        ids[row, :len(sequence)] = sequence
-        mask[row, :len(sequence)] = 1
-    return {"input_ids": ids, "attention_mask": mask}
+from batches import padded
 
 
 class OpenVino:

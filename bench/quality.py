@@ -21,7 +21,7 @@ try:
     import numpy as np
 
     import machine
-    from command_line import command_line
+    import result_file
     from quality_sets import READERS, MissingData, data_folder, read_sets
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -120,7 +120,10 @@ def parse():
     parser.add_argument("--bouquet", type=Path, default=ROOT / "build/bench/bouquet")
     parser.add_argument("--python", type=Path, default=sys.executable, help="which runs the reference library")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not (options.model / "config.json").exists():
+        parser.error(f"no model folder: {options.model}")
+    return options
 
 
 def main():
@@ -150,12 +153,10 @@ def main():
         print("skipped: the reference library is not there, so nothing was compared and no file is written")
         return 77
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": commit,
-              "command": command_line("./dev bench quality", sys.argv[1:]), "machine": machine.describe(), "model": model.name,
-              "dtype": " and ".join(arguments.dtypes), "tolerance": TOLERANCE, "seconds": seconds, "quality": rows}
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / now.strftime("%Y-%m-%d-%H%M-quality.json")
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written: {path}\nto show it in the documents: tools/docs.py --write")
+              "command": result_file.command_line("./dev bench quality", sys.argv[1:]), "machine": machine.describe(),
+              "model": model.name, "dtype": " and ".join(arguments.dtypes), "tolerance": TOLERANCE, "seconds": seconds,
+              "quality": rows}
+    result_file.say_written(result_file.write(result, arguments.out, now.strftime("%Y-%m-%d-%H%M-quality")))
     return 0 if all(row["is_within"] for row in rows) else 1
 
 

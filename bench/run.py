@@ -8,13 +8,13 @@ goes), null (requests a second and core without an engine), overload (twice the 
 """
 import argparse
 import datetime
-import json
 import os
 import sys
 from pathlib import Path
 
 import engine_items
 import machine
+import result_file
 import service_items
 import split_items
 from engines import Bouquet, OnnxRuntime
@@ -87,10 +87,7 @@ def main():
         print("twice the capacity", flush=True)
         result["overload"] = split_items.overload(bouquet, arguments.model)
 
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / now.strftime("%Y-%m-%d-%H%M.json")
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written: {path}\nto show it in the documents: tools/docs.py --write")
+    result_file.say_written(result_file.write(result, arguments.out, now.strftime("%Y-%m-%d-%H%M")))
     return 0
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
+from batches import in_order  # noqa: E402
 from engine_process import EngineProcess  # noqa: E402
 from peer_turns import Unavailable  # noqa: E402
 
@@ -139,18 +140,6 @@ def last_line(text):
     """The reason that a process ended with, of which a result keeps so much."""
     lines = text.strip().splitlines()
     return lines[-1].strip()[:160] if lines else ""
-
-
-def in_order(sequences, size):
-    """Batches of at most `size` tokens, or of one longer sequence, in order of arrival."""
-    batches, tokens = [[]], 0
-    for ids in sequences:
-        if batches[-1] and tokens + len(ids) > size:
-            batches.append([])
-            tokens = 0
-        batches[-1].append(ids)
-        tokens += len(ids)
-    return batches
 
 
 def export(name, python, model, folder):

@@ -191,6 +191,13 @@ struct Step {
   StepSlotMemory slot;
 };
 
+void RunBlock(Backend& backend, Block& block, Step& step) {
+  EXPECT_TRUE(
+      backend.RunStep(step.slot, [&block](const StepInputs& inputs) { block.Forward(inputs); })
+          ->Wait()
+          .ok());
+}
+
 TEST_P(CpuStepTest, AllocatesNothingAfterWarmUp) {
   Block block(backend(), 600, 40, 300);
   std::vector<Step> steps;
@@ -206,13 +213,7 @@ TEST_P(CpuStepTest, AllocatesNothingAfterWarmUp) {
       steps.back().MixFormats();
     }
   }
-  const auto run = [&](Step& step) {
-    EXPECT_TRUE(
-        backend()
-            .RunStep(step.slot, [&block](const StepInputs& inputs) { block.Forward(inputs); })
-            ->Wait()
-            .ok());
-  };
+  const auto run = [&](Step& step) { RunBlock(backend(), block, step); };
   run(steps.front());
   const int64_t before = testing::AllocationCount();
   for (Step& step : steps) {
@@ -232,13 +233,7 @@ TEST_P(CpuStepTest, ASequenceGivesTheSameRowAloneAndInABatch) {
   Step alone({33});
   std::copy(together.batch.token_ids.end() - 33, together.batch.token_ids.end(),
             alone.batch.token_ids.begin());
-  const auto run = [&](Step& step) {
-    EXPECT_TRUE(
-        backend()
-            .RunStep(step.slot, [&block](const StepInputs& inputs) { block.Forward(inputs); })
-            ->Wait()
-            .ok());
-  };
+  const auto run = [&](Step& step) { RunBlock(backend(), block, step); };
   run(together);
   run(alone);
   const std::vector<std::byte> last(together.rows.end() - Step::kStride, together.rows.end());
@@ -247,13 +242,7 @@ TEST_P(CpuStepTest, ASequenceGivesTheSameRowAloneAndInABatch) {
 
 TEST_P(StepTest, SpansCutsAndFormatsOfOneStepDoNotDisturbEachOther) {
   Block block(backend(), 600, 40, 100);
-  const auto run = [&](Step& step) {
-    EXPECT_TRUE(
-        backend()
-            .RunStep(step.slot, [&block](const StepInputs& inputs) { block.Forward(inputs); })
-            ->Wait()
-            .ok());
-  };
+  const auto run = [&](Step& step) { RunBlock(backend(), block, step); };
   Step floats({90, 80, 1, 33});
   floats.CutIntoSpans(6);
   run(floats);
@@ -382,12 +371,7 @@ class PaddedStepTest : public ::testing::Test {
         block = std::make_unique<Block>(*backend, 600, 40, 300);
       }
     }
-    void Run(Step& step) {
-      EXPECT_TRUE(
-          backend->RunStep(step.slot, [this](const StepInputs& inputs) { block->Forward(inputs); })
-              ->Wait()
-              .ok());
-    }
+    void Run(Step& step) { RunBlock(*backend, *block, step); }
     Status status;
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Block> block;

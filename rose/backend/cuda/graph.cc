@@ -16,19 +16,13 @@ Status ChangeStatus(cudaError_t error) {
   return CudaStatus(error, "a captured step could not be changed");
 }
 
-Result<std::vector<cudaGraphNode_t>> NodesOf(cudaGraph_t graph) {
+/// All that `read` (cudaGraphGetNodes, cudaGraphGetRootNodes) tells of a graph.
+template <class Read>
+Result<std::vector<cudaGraphNode_t>> NodesOf(cudaGraph_t graph, Read read) {
   size_t count = 0;
-  RETURN_IF_ERROR(ReadStatus(cudaGraphGetNodes(graph, nullptr, &count)));
+  RETURN_IF_ERROR(ReadStatus(read(graph, nullptr, &count)));
   std::vector<cudaGraphNode_t> nodes(count);
-  RETURN_IF_ERROR(ReadStatus(cudaGraphGetNodes(graph, nodes.data(), &count)));
-  return nodes;
-}
-
-Result<std::vector<cudaGraphNode_t>> RootsOf(cudaGraph_t graph) {
-  size_t count = 0;
-  RETURN_IF_ERROR(ReadStatus(cudaGraphGetRootNodes(graph, nullptr, &count)));
-  std::vector<cudaGraphNode_t> nodes(count);
-  RETURN_IF_ERROR(ReadStatus(cudaGraphGetRootNodes(graph, nodes.data(), &count)));
+  RETURN_IF_ERROR(ReadStatus(read(graph, nodes.data(), &count)));
   return nodes;
 }
 
@@ -73,7 +67,7 @@ Status Remove(cudaGraph_t graph, cudaGraphNode_t node) {
 }
 
 Status ClearFirst(cudaGraph_t graph, const ClearedMemory& cleared) {
-  ASSIGN_OR_RETURN(const std::vector<cudaGraphNode_t> nodes, NodesOf(graph));
+  ASSIGN_OR_RETURN(const std::vector<cudaGraphNode_t> nodes, NodesOf(graph, cudaGraphGetNodes));
   bool is_needed = false;
   for (const cudaGraphNode_t node : nodes) {
     ASSIGN_OR_RETURN(const bool clears, ClearsWithin(node, cleared));
@@ -85,7 +79,7 @@ Status ClearFirst(cudaGraph_t graph, const ClearedMemory& cleared) {
   if (!is_needed) {
     return {};
   }
-  ASSIGN_OR_RETURN(const std::vector<cudaGraphNode_t> roots, RootsOf(graph));
+  ASSIGN_OR_RETURN(const std::vector<cudaGraphNode_t> roots, NodesOf(graph, cudaGraphGetRootNodes));
   cudaMemsetParams params{};
   params.dst = cleared.data;
   params.elementSize = 1;

@@ -1,4 +1,5 @@
-"""What a result file says was typed."""
+"""Files in bench/results: how they are written, and what they say was typed."""
+import json
 
 WHERE = ("--binaries", "--bouquet", "--models", "--out", "--python")  # and where this machine keeps things, which says nothing
 
@@ -12,3 +13,15 @@ def command_line(verb, arguments):
             continue
         kept.append(argument)
     return " ".join([verb, *kept])
+
+
+def write(result, folder, name):
+    """Writes the dictionary `result` as it is by now. Returns the path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    return path
+
+
+def say_written(path):
+    print(f"written: {path}\nto show it in the documents: tools/docs.py --write")
