@@ -46,6 +46,23 @@ Result<int> CountDevices() {
   int runtime = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
+  return NoDevice(error, driver, runtime);
+}
+
+/// The first call that needs a context: a device whose memory others hold, or that one process
+/// holds alone, fails here.
+Status MakeContext(int index) {
+  cudaError_t error = cudaSetDevice(index);
+  if (error == cudaSuccess) {
+    error = cudaFree(nullptr);
+  }
+  cudaGetLastError();
+  return error == cudaSuccess ? Status() : NotOpened(index, error);
+}
+
+}  // namespace
+
+Status NoDevice(cudaError_t error, int driver, int runtime) {
   if (error == cudaErrorInsufficientDriver && driver != 0) {
     return Unimplemented(
         fmt::format("the NVIDIA driver is too old for this binary: it serves CUDA {}, and {} is "
@@ -63,13 +80,7 @@ Result<int> CountDevices() {
       "device");
 }
 
-/// The first call that needs a context: a device whose memory others hold, or that one process
-/// holds alone, fails here.
-Status MakeContext(int index) {
-  cudaError_t error = cudaSetDevice(index);
-  if (error == cudaSuccess) {
-    error = cudaFree(nullptr);
-  }
+Status NotOpened(int index, cudaError_t error) {
   if (error != cudaErrorMemoryAllocation && error != cudaErrorDevicesUnavailable) {
     return CudaStatus(error, fmt::format("cuda:{} cannot be opened", index));
   }
@@ -81,7 +92,16 @@ Status MakeContext(int index) {
                                          : "is held by another process alone"));
 }
 
-}  // namespace
+Status CheckCapability(int index, std::string_view name, int major, int minor) {
+  if (major == kMajor && minor == kMinor) {
+    return {};
+  }
+  return Unimplemented(
+      fmt::format("the CUDA backend needs compute capability 9.0 (NVIDIA H100, H200, GH200); "
+                  "cuda:{} is {} with {}.{}. Use --device cpu",
+                  index, name, major, minor),
+      "device");
+}
 
 Result<DeviceFacts> OpenDevice(std::string_view name) {
   ASSIGN_OR_RETURN(const int index, IndexOf(name));
@@ -95,13 +115,7 @@ Result<DeviceFacts> OpenDevice(std::string_view name) {
   cudaDeviceProp properties{};
   RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, index),
                              fmt::format("{} cannot be queried", name)));
-  if (properties.major != kMajor || properties.minor != kMinor) {
-    return Unimplemented(
-        fmt::format("the CUDA backend needs compute capability 9.0 (NVIDIA H100, H200, GH200); "
-                    "cuda:{} is {} with {}.{}. Use --device cpu",
-                    index, properties.name, properties.major, properties.minor),
-        "device");
-  }
+  RETURN_IF_ERROR(CheckCapability(index, properties.name, properties.major, properties.minor));
   RETURN_IF_ERROR(MakeContext(index));
   DeviceFacts facts;
   facts.index = index;
