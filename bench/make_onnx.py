@@ -8,7 +8,6 @@ Written with the runtime's own fused operators (Attention, SkipLayerNormalizatio
 optimiser makes of an exported model: the peer is to run at its best. The caller checks the vectors before it times.
 """
 import json
-import struct
 import sys
 from pathlib import Path
 
@@ -16,21 +15,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from safetensors_file import read_safetensors
+
 MICROSOFT = "com.microsoft"
-
-
-def read_safetensors(path):
-    """{name: array} of a safetensors file, without the package of that name."""
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
-    types = {"F32": np.float32, "I64": np.int64}
-    tensors = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            begin, end = (8 + length + o for o in entry["data_offsets"])
-            tensors[name] = np.frombuffer(data[begin:end], types[entry["dtype"]]).reshape(entry["shape"])
-    return tensors
 
 
 class Graph:

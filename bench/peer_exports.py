@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes a sentence-transformers folder in the format that a peer reads, once.
 
-  peer_exports.py FORMAT MODEL_FOLDER OUT_FOLDER     FORMAT: onnx, openvino, ctranslate2
+  peer_exports.py FORMAT MODEL_FOLDER OUT_FOLDER     FORMAT: onnx, openvino, ctranslate2, infinity, gguf
 
 What is in OUT_FOLDER from before stays when it was made from the same weights. Graphs take input_ids and
 attention_mask [batch, length] int64 and give `embedding` [batch, width], unit length. BERT becomes ONNX Runtime's own
 fused operators (make_onnx.py); other families are exported from the reference library, pooling included, and then
-fused by the peer's own optimiser. CTranslate2's converter knows some families only and writes the encoder alone.
+fused by the peer's own optimiser. CTranslate2's converter knows some families only and writes the encoder alone. Infinity
+wants a folder of Hugging Face's with model.onnx in it, as optimum writes it; gguf is llama.cpp's (make_gguf.py).
 Ends with exit code 1 and the reason as the last line of standard error.
 """
 import json
@@ -73,7 +74,20 @@ def write_ctranslate2(model, folder):
     TransformersConverter(str(model)).convert(str(folder), quantization="float32", force=True)
 
 
-WRITERS = {"onnx": write_onnx, "openvino": write_openvino, "ctranslate2": write_ctranslate2}
+def write_infinity(model, folder):
+    from optimum.onnxruntime import ORTModelForFeatureExtraction
+    from transformers import AutoTokenizer
+    ORTModelForFeatureExtraction.from_pretrained(str(model), export=True).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(str(model)).save_pretrained(folder)
+
+
+def write_llama(model, folder):
+    from make_gguf import write_gguf
+    write_gguf(model, folder / "model.gguf")
+
+
+WRITERS = {"onnx": write_onnx, "openvino": write_openvino, "ctranslate2": write_ctranslate2, "infinity": write_infinity,
+           "gguf": write_llama}
 
 
 def main(arguments):

@@ -1,7 +1,8 @@
 """Files in bench/results: how they are written, and what they say was typed."""
 import json
 
-WHERE = ("--binaries", "--bouquet", "--models", "--out", "--python")  # and where this machine keeps things, which says nothing
+# Where this machine keeps things, which says nothing.
+WHERE = ("--binaries", "--bouquet", "--llama-server", "--models", "--out", "--python")
 
 
 def command_line(verb, arguments):

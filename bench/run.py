@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """`./dev bench [ITEM...]`: measures against peers in one run and writes bench/results/DATE.json.
 
-Items: engine (batch 1 and throughput against ONNX Runtime, one thread and two), http (short queries, 1/16/64
-connections), gateway (Ivy without an engine against a bare Beast echo), start (ready time, memory at rest), embed (a
-file of 2,000 lines), grpc-hop (a chunk over gRPC against a bare gRPC echo), stages (where the time of a short query
-goes), null (requests a second and core without an engine), overload (twice the capacity). Default: all.
+Items: engine (batch 1 and throughput against ONNX Runtime, one thread and two), gateway (Ivy without an engine against a
+bare Beast echo), embed (a file of 2,000 lines), grpc-hop (a chunk over gRPC against a bare gRPC echo), stages (where the
+time of a short query goes), null (requests a second and core without an engine), overload (twice the capacity). Default:
+all.
 """
 import argparse
 import datetime
@@ -19,9 +19,10 @@ import service_items
 import split_items
 from engines import Bouquet, OnnxRuntime
 from make_onnx import make_model
+from wrk import LoadFailed
 
 ROOT = Path(__file__).resolve().parents[1]
-ITEMS = ("engine", "http", "gateway", "start", "embed", "grpc-hop", "stages", "null", "overload")
+ITEMS = ("engine", "gateway", "embed", "grpc-hop", "stages", "null", "overload")
 
 
 def onnx_file(model):
@@ -60,16 +61,10 @@ def main():
     cores = len(os.sched_getaffinity(0))
     if "engine" in items:
         result["engine"] = [engine_items.measure(both, threads) for threads in (1, 2) if threads <= cores]
-    if "http" in items:
-        print("http, one short text a request", flush=True)
-        result["http"] = service_items.http_queries(bouquet, arguments.model, ours, cores)
     if "gateway" in items:
         print("the gateway alone", flush=True)
         result["gateway"] = service_items.gateway_alone(str(arguments.binaries / "null_service"),
                                                         str(arguments.binaries / "beast_echo"), arguments.model)
-    if "start" in items:
-        print("start", flush=True)
-        result["start"] = service_items.start_and_memory(bouquet, arguments.model)
     if "embed" in items:
         print("bouquet embed of a file", flush=True)
         result["embed"] = service_items.embed_file(bouquet, arguments.model, ours, cores)
@@ -92,4 +87,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except LoadFailed as why:
+        sys.exit(f"bench: {why}")

@@ -9,7 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from service_items import load, texts_and_ids, write_texts, ServerProcess
+from service_items import texts_and_ids
+from server_process import ServerProcess, cpu_seconds
+from wrk import load, write_texts
 
 HOP_ROUNDS, HOP_MILLISECONDS = 11, 100
 STAGE_ROUNDS, STAGE_REQUESTS = 5, 5000
@@ -126,13 +128,8 @@ def null_ivy_and_tulip(binaries, model, core):
             tulip.wait()
 
 
-def cpu_seconds(processes):
-    ticks = 0
-    for process in processes:
-        # After the name, which may hold anything.
-        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+def cpu_seconds_of(processes):
+    return sum(cpu_seconds(process.pid) for process in processes)
 
 
 def null_rates(binaries, model):
@@ -150,10 +147,10 @@ def null_rates(binaries, model):
                         load(port, bodies.name, connections, 1, client_core)
                         turns = []
                         for _ in range(NULL_ROUNDS):
-                            before = cpu_seconds(processes)
+                            before = cpu_seconds_of(processes)
                             answer = load(port, bodies.name, connections, NULL_SECONDS, client_core)
                             answer["per_s"] = answer["requests"] / answer["seconds"]
-                            answer["cpu_us"] = (cpu_seconds(processes) - before) * 1e6 / answer["requests"]
+                            answer["cpu_us"] = (cpu_seconds_of(processes) - before) * 1e6 / answer["requests"]
                             turns.append(answer)
                         row = {"form": form, "inputs": inputs, "connections": connections,
                                **{name: median_of(turns, name) for name in ("per_s", "cpu_us", "p50_ms", "p99_ms")}}

@@ -145,8 +145,11 @@ def last_line(text):
 def export(name, python, model, folder):
     """Where the peer finds the model in its own format, which is made there if need be."""
     kind = EXPORT_OF[name]
-    if kind is None:
-        return folder
+    return folder if kind is None else export_as(kind, python, model, folder)
+
+
+def export_as(kind, python, model, folder):
+    """A folder in a format of bench/peer_exports.py, made by `python` if need be."""
     done = subprocess.run([str(python), str(ROOT / "bench/peer_exports.py"), kind, str(model), str(folder / kind)],
                           env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"},
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)

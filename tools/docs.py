@@ -59,28 +59,10 @@ def engine(result):
     return latency(result) + "\n" + throughput(result) + "\n" + source_line(result)
 
 
-def http(result):
-    rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['p99_ms']:.2f}",
-             f"{row['of_engine_rate']:.2f}"] for row in result["http"]["rows"]]
-    facts, one = result["http"], result["http"]["one"]
-    return (table(["connections", "requests a second", "p50 ms", "p99 ms", "share of the engine's own rate"], rows)
-            + f"\nOne short text a request, client on the same cores. The engine alone: {facts['engine_per_s']:.0f} a "
-              f"second in full batches. One text of {one['tokens']} tokens again and again, in turns with the engine "
-              f"alone: p50 {one['http_p50_ms']:.2f} ms against {one['engine_p50_ms']:.2f} ms; median of the "
-              f"differences {one['added_ms']:+.2f} ms.\n" + source_line(result))
-
-
 def gateway(result):
     rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['echo_per_s']:.0f}",
              f"**{row['ratio']:.2f}**"] for row in result["gateway"]]
     return (table(["connections", "requests a second", "p50 ms", "bare Beast echo, a second", "ratio"], rows)
-            + "\n" + source_line(result))
-
-
-def start(result):
-    row = result["start"]
-    return (table(["ready after", "resident at rest", "of which weights"],
-                  [[f"{row['ready_s']:.2f} s", f"{row['resident_mb']:.0f} MB", f"{row['weights_mb']:.0f} MB"]])
             + "\n" + source_line(result))
 
 
@@ -275,6 +257,60 @@ def cpu_peers(result, model):
     return text + peers_costs(runs[0]) + peers_notes(runs) + source_line({**result, "model": model})
 
 
+def http_rows(rows, with_connections):
+    """Of one load: a line for each server, ours with its share of the engine's own rate."""
+    with_share = any("of_engine_rate" in row for row in rows)
+    header = ["requests a second", "p50 ms", "p99 ms", "p99 / p50", "processor ms each", "Bouquet is times as fast"]
+    lines = []
+    for row in rows:
+        for name, found in row["servers"].items():
+            ratio = row["ratios"].get(name)
+            line = [row["connections"]] if with_connections else []
+            line += [name, f"{found['per_s']:.1f}", f"{found['p50_ms']:.2f}", f"{found['p99_ms']:.2f}",
+                     f"{found['p99_of_p50']:.2f}", f"{found['cpu_ms']:.2f}", f"**{ratio['ratio']:.2f}**" if ratio else ""]
+            lines.append(line + ([f"{row['of_engine_rate']:.2f}" if name == "Bouquet" else ""] if with_share else []))
+    return table((["connections"] if with_connections else []) + ["server"] + header
+                 + (["share of the engine's own rate"] if with_share else []), lines) + "\n"
+
+
+def http_notes(facts):
+    text = ""
+    if facts["one"]:
+        one = facts["one"]
+        text += (f"One text of {one['tokens']} tokens again and again, in turns with the engine alone: p50 "
+                 f"{one['http_p50_ms']:.2f} ms against {one['engine_p50_ms']:.2f} ms; median of the differences "
+                 f"{one['added_ms']:+.2f} ms. ")
+    engine_per_s = [row["engine_per_s"] for row in facts["rows"] if "engine_per_s" in row]
+    if engine_per_s:
+        text += f"The engine alone: {min(engine_per_s):.0f} to {max(engine_per_s):.0f} short texts a second in full batches. "
+    text += (f"Short texts have {facts['short_tokens']:.0f} tokens, passages {facts['passage_tokens']:.0f}, on average; the "
+             f"weights are {facts['weights_mb']:.0f} MB; load average {facts['load_average']:.1f}. Vectors were compared with "
+             f"{facts['reference']}. ")
+    for name, why in facts["left_out"].items():
+        text += f"Left out: {name}: {why}. "
+    for row in facts["rows"]:
+        for name, why in row["failed"].items():
+            text += f"Failed under {row['load']}, {row['connections']} connection(s), {row['texts']} text(s): {name}: {why}. "
+    return text
+
+
+def http_peers(result, _):
+    facts = result["http_peers"]
+    text = ""
+    for load, title in (("wrk", "wrk, one short text a request"), ("bouquet bench", "`bouquet bench`, the same")):
+        rows = [row for row in facts["rows"] if row["load"] == load and row["texts"] == 1]
+        text += f"{title}:\n\n" + http_rows(rows, True)
+    for row in facts["rows"]:
+        if row["texts"] > 1:
+            text += (f"`bouquet bench`, {row['texts']} passages a request, {row['connections']} requests under way:\n\n"
+                     + http_rows([row], False))
+    costs = [[name, found["version"], f"{found['ready_s']:.2f} s", f"{found['resident_mb']:.0f} MB",
+              f"{found['resident_after_mb']:.0f} MB" if "resident_after_mb" in found else "",
+              f"{found['one_minus_cosine']:.0e}", f"`{found['settings']}`"] for name, found in facts["servers"].items()]
+    return (text + table(["server", "version", "ready after", "resident at rest", "after the load", "1 - cosine", "started with"],
+                         costs) + "\n" + http_notes(facts) + source_line(result))
+
+
 def quality(result, _):
     dtypes = list(result["quality"][0]["ours"])
     rows = []
@@ -290,13 +326,14 @@ def has_kernels(result):
     return any(shape.get("kernels", {}).get("steps") for shape in result.get("gpu", {}).get("shapes", []))
 
 
-ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "http": http, "gateway": gateway, "start": start,
-         "embed": embed, "grpc_hop": grpc_hop, "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
+ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "gateway": gateway, "embed": embed, "grpc_hop": grpc_hop,
+         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
 
 
 # Of these a document shows the newest result of each model.
-MODEL_ITEMS = {"cpu_peers": cpu_peers, "quality": quality}
-VERBS = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers", "quality": "bench quality"}
+MODEL_ITEMS = {"cpu_peers": cpu_peers, "http_peers": http_peers, "quality": quality}
+VERBS = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers",
+         "http_peers": "bench http-peers", "quality": "bench quality"}
 
 
 def newest_of_each_model(results, item):

@@ -1,5 +1,6 @@
 """A server as a child process, for the demo, the benchmarks and the tests. Needs Python's own library only."""
 import http.client
+import os
 import signal
 import socket
 import subprocess
@@ -27,21 +28,31 @@ def free_port(preferred=0):
     raise ServerError("no free port")
 
 
+def cpu_seconds(pid):
+    """Of all threads that the process ever had, to a hundredth."""
+    # After the name, which may hold anything.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class ServerProcess:
-    """Runs `command`, in which {port} stands for the port, until `ready_path` is answered with 200.
+    """Runs `command`, in which {port} stands for the port, until `ready_path` is answered with 200. What it prints goes to
+    the file `output` if there is one; `environment` is added to that of this process.
 
     As a context manager it stops the server at the end, and raises ServerError unless its exit code was 0.
     """
 
-    def __init__(self, command, port=None, ready_path="/health/ready"):
+    def __init__(self, command, port=None, ready_path="/health/ready", seconds_to_be_ready=SECONDS_TO_BE_READY, output=None,
+                 environment=None):
         self.port = free_port() if port is None else port
         self.url = f"http://127.0.0.1:{self.port}"
         self._name = Path(command[0]).name
-        self._ready_path = ready_path
+        self._ready_path, self._seconds_to_be_ready = ready_path, seconds_to_be_ready
         started = time.monotonic()
         # A group of its own, so that Ctrl-C reaches only the caller, which then stops the server in order.
         self._process = subprocess.Popen([part.replace("{port}", str(self.port)) for part in command],
-                                         start_new_session=True)
+                                         start_new_session=True, stdout=output, stderr=output,
+                                         env={**os.environ, **(environment or {})})
         try:
             self._wait_until_ready(started)
         except BaseException:
@@ -88,8 +99,8 @@ class ServerProcess:
         while not self._is_ready():
             if self._process.poll() is not None:
                 raise ServerError(f"{self._name} ended with exit code {self._process.returncode}")
-            if time.monotonic() - started > SECONDS_TO_BE_READY:
-                raise ServerError(f"{self._name} was not ready within {SECONDS_TO_BE_READY} s")
+            if time.monotonic() - started > self._seconds_to_be_ready:
+                raise ServerError(f"{self._name} was not ready within {self._seconds_to_be_ready} s")
             time.sleep(0.002)
 
     def _is_ready(self):

@@ -2,7 +2,8 @@
 
 For bench/peer_process.py: sentence-transformers and onnxruntime answer with Bouquet's rows in float32, openvino with
 other rows, ctranslate2 cannot be loaded. For bench/peer_exports.py: does nothing. For bench/quality_reference.py: rows
-of `bouquet embed`, moved by STAND_IN_NOISE. For `-c`: succeeds. Needs BOUQUET_BUILD, a build folder.
+of `bouquet embed`, moved by STAND_IN_NOISE. For Infinity: `bouquet serve` of the folder STAND_IN_ONNX or STAND_IN_TORCH.
+For `-c`: succeeds. Needs BOUQUET_BUILD, a build folder.
 """
 import json
 import os
@@ -46,11 +47,19 @@ def be_reference(model, texts, output, part, parts):
     np.save(output, found + noise * np.random.default_rng(1).standard_normal(found.shape, np.float32))
 
 
+def be_infinity(arguments):
+    value = dict(zip(arguments, arguments[1:]))
+    model = os.environ[{"optimum": "STAND_IN_ONNX", "torch": "STAND_IN_TORCH"}[value["--engine"]]]
+    os.execv(BUILD / "bouquet", ["bouquet", "serve", model, "--port", value["--port"], "--log-level", "warning"])
+
+
 def main(script, *arguments):
     if script.endswith("peer_process.py"):
         be_peer(arguments[0], arguments[1], int(arguments[4]))
     elif script.endswith("quality_reference.py"):
         be_reference(*arguments[:3], int(arguments[3]), int(arguments[4]))
+    elif script == "-m":
+        be_infinity(arguments)
 
 
 if __name__ == "__main__":
