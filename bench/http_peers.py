@@ -9,12 +9,12 @@ text again and again is compared with the engine's time for it. Vectors are comp
 first: a server beyond 1 - cosine of 1e-5 gets no times. A server that cannot be had is left out, and why is said. Writes
 bench/results/DATE-http-peers.json.
 
-Infinity is installed below build/ from a pinned list. llama-server is taken from --llama-server, BOUQUET_LLAMA_SERVER or
-PATH; its GGUF file is made here.
+Infinity is installed below build/ from a pinned list. llama-server is what --llama-server or BOUQUET_LLAMA_SERVER names,
+else what `./dev setup --llama-server` built, else what PATH has; its GGUF file is made here.
 
+  ./dev setup --llama-server && ./dev bench http-peers
   ./dev bench http-peers --quick
   ./dev bench http-peers --servers bouquet infinity-onnx
-  BOUQUET_LLAMA_SERVER=~/llama.cpp/build/bin/llama-server ./dev bench http-peers
 """
 import argparse
 import contextlib
@@ -286,7 +286,7 @@ def parse(arguments=None):
     parser.add_argument("--model", type=Path, default=ROOT / "build/models/all-MiniLM-L6-v2")
     parser.add_argument("--servers", nargs="+", choices=list(TITLES), default=list(TITLES), metavar="NAME",
                         help=", ".join(TITLES))
-    parser.add_argument("--llama-server", metavar="FILE", help="the program; default: BOUQUET_LLAMA_SERVER, else as in PATH")
+    parser.add_argument("--llama-server", metavar="FILE", help="the program")
     parser.add_argument("--quick", action="store_true", help="fewer connections, rounds and seconds, to try the script")
     parser.add_argument("--binaries", type=Path, default=ROOT / "build/bench", help="folder of what is measured")
     parser.add_argument("--python", type=Path, default=ROOT / "build/venv-infinity/bin/python", help="which runs Infinity")

@@ -81,9 +81,11 @@ def infinity(name, model, exports, python):
 
 
 def llama_server(model, exports, binary):
-    binary = binary or os.environ.get("BOUQUET_LLAMA_SERVER") or shutil.which("llama-server")
+    built = ROOT / "build/llama.cpp/llama-server"
+    binary = (binary or os.environ.get("BOUQUET_LLAMA_SERVER") or (str(built) if built.exists() else None)
+              or shutil.which("llama-server"))
     if binary is None:
-        raise Unavailable("not in PATH, and neither --llama-server nor BOUQUET_LLAMA_SERVER says where it is")
+        raise Unavailable("not built by ./dev setup --llama-server, not in PATH, and BOUQUET_LLAMA_SERVER is not set")
     words = output_of([binary, "--version"], "llama-server").split()
     version = " ".join(words[words.index("version:") + 1:][:2]) if "version:" in words else "unknown"
     threads = str(len(os.sched_getaffinity(0)))

@@ -5,10 +5,13 @@
   lock_requirements.py bench onnx onnxruntime tokenizers numpy
   lock_requirements.py parity sentence-transformers transformers torch safetensors numpy
   lock_requirements.py peers openvino ctranslate2 onnx onnxruntime sentence-transformers transformers torch safetensors numpy
-  lock_requirements.py infinity infinity-emb[server,optimum,torch]==0.0.78 optimum==1.24.0 transformers==4.48.3 torch==2.6.0 onnx
+  lock_requirements.py llama scikit-build-core
+  lock_requirements.py infinity infinity-emb[server,optimum,torch]==0.0.78 optimum==1.24.0 transformers==4.48.3
+      torch==2.6.0 onnx pyarrow==19.0.1 fastapi==0.115.12
 
-Infinity's list holds old versions on purpose: its fast attention for torch (BetterTransformer) needs optimum below 2 and
-transformers below 4.49, and that optimum cannot export to ONNX with a newer torch.
+Infinity's list holds old versions on purpose. Its fast attention for torch (BetterTransformer) needs optimum below 2 and
+transformers below 4.49; that optimum was written for the torch of its time, and Infinity for that FastAPI; newer pyarrow
+does not work with the numpy below 2 that Infinity asks for.
 
 Wheels only, for Linux on x86-64 and the Pythons of Debian 12 (3.11) and Ubuntu 24.04 (3.12). Asks the package index;
 run by hand when a version is to change.
