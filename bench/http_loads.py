@@ -2,7 +2,7 @@
 other on each connection.
 
 A load is called with a port and seconds, and gives {"requests", "per_s", "p50_ms", "p99_ms"}; LoadFailed when a single
-request was not answered as it should be.
+request was not answered as it should be, NothingAnswered when none was answered yet.
 """
 import base64
 import http.client
@@ -20,6 +20,10 @@ from wrk import LoadFailed
 ANSWER_SECONDS = 120
 
 
+class NothingAnswered(LoadFailed):
+    """Not a single request was, within the time."""
+
+
 class Wrk:
     """Reads status and length of answers, no more."""
     name = "wrk"
@@ -30,7 +34,7 @@ class Wrk:
     def __call__(self, port, seconds):
         found = wrk.load(port, self._bodies, self.connections, seconds)
         if not found["requests"]:
-            raise LoadFailed(f"no request was answered within {seconds} s")
+            raise NothingAnswered(f"no request was answered within {seconds} s")
         return {"requests": found["requests"], "per_s": found["requests"] / found["seconds"],
                 "p50_ms": found["p50_ms"], "p99_ms": found["p99_ms"]}
 

@@ -21,6 +21,7 @@ import contextlib
 import datetime
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,7 +39,7 @@ try:
     import wrk
     from batches import in_order
     from engine_process import EngineProcess
-    from http_loads import BouquetBench, Wrk, ask, largest_distance
+    from http_loads import BouquetBench, NothingAnswered, Wrk, ask, largest_distance
     from http_servers import TITLES, launch, start_and_rest
     from peer_turns import Unavailable
     from timed_engines import last_line
@@ -116,7 +117,8 @@ def one_turn(server, load, seconds):
     """What the load got through, with the server's processor time of a request. It runs for this turn only."""
     server.resume()
     try:
-        load(server.port, WARM_UP_SECONDS)
+        with contextlib.suppress(NothingAnswered):
+            load(server.port, WARM_UP_SECONDS)
         before = server.cpu_seconds()
         figures = load(server.port, seconds)
         figures["cpu_ms"] = 1e3 * (server.cpu_seconds() - before) / figures.pop("requests")
@@ -204,7 +206,8 @@ class Measurement:
         rows = self._rows()
         one = self._one_at_a_time()
         for server in self._servers:
-            self._facts[server.name]["resident_after_mb"] = server.resident_mb()
+            with contextlib.suppress(Unavailable):  # its failure stands in the rows
+                self._facts[server.name]["resident_after_mb"] = server.resident_mb()
         weights = sum(file.stat().st_size for file in self._model.glob("*.safetensors"))
         return {"threads": len(os.sched_getaffinity(0)), "load_average": os.getloadavg()[0], "reference": self._reference[0],
                 "turns": "a server is stopped while another has its turn", "weights_mb": weights / 1e6,
@@ -298,6 +301,7 @@ def parse(arguments=None):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers, some of them paused, are not left behind
     arguments = parse()
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(arguments.binaries),

@@ -1,5 +1,6 @@
 """The servers of bench/http_peers.py: how each is started for its best result, and one that runs in its own turns only."""
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -86,8 +87,8 @@ def llama_server(model, exports, binary):
               or shutil.which("llama-server"))
     if binary is None:
         raise Unavailable("not built by ./dev setup --llama-server, not in PATH, and BOUQUET_LLAMA_SERVER is not set")
-    words = output_of([binary, "--version"], "llama-server").split()
-    version = " ".join(words[words.index("version:") + 1:][:2]) if "version:" in words else "unknown"
+    told = output_of([binary, "--version"], "llama-server").splitlines()
+    version = next((line.removeprefix("version:").strip() for line in told if line.startswith("version:")), "unknown")
     threads = str(len(os.sched_getaffinity(0)))
     settings = ["--parallel", str(LLAMA_SLOTS), "--ctx-size", str(LLAMA_SLOTS * LLAMA_STEP_TOKENS),
                 "--batch-size", str(LLAMA_STEP_TOKENS), "--ubatch-size", str(LLAMA_STEP_TOKENS), "--threads", threads]
@@ -95,6 +96,12 @@ def llama_server(model, exports, binary):
                   [binary, "--model", export_as("gguf", sys.executable, model, exports) / "model.gguf", "--embedding",
                    "--host", "127.0.0.1", "--port", "{port}", *settings],
                   "/health", {})
+
+
+def reason(printed):
+    """The last exception of Python's in what a server printed, else its last line."""
+    exceptions = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception): .*", printed, re.MULTILINE)
+    return last_line(exceptions[-1] if exceptions else printed)
 
 
 class PausedServer:
@@ -110,7 +117,7 @@ class PausedServer:
                                           seconds_to_be_ready=SECONDS_TO_BE_READY, environment=start.environment)
         except (ServerError, OSError) as error:
             self._output.seek(0)
-            raise Unavailable(f"{error}: {last_line(self._output.read())}".removesuffix(": ")) from error
+            raise Unavailable(f"{error}: {reason(self._output.read())}".removesuffix(": ")) from error
         self.port, self.ready_seconds = self._process.port, self._process.ready_seconds
 
     def resume(self):
@@ -123,7 +130,11 @@ class PausedServer:
         return cpu_seconds(self._process.pid)
 
     def resident_mb(self):
-        return self._process.resident_mb()
+        """Unavailable: it has ended."""
+        try:
+            return self._process.resident_mb()
+        except (ServerError, OSError) as error:
+            raise Unavailable(str(error)) from error
 
     def stop(self):
         """Of others' servers the exit code is no matter, nor that one has ended already."""
@@ -132,18 +143,24 @@ class PausedServer:
             self._process.stop()
         except (ServerError, ProcessLookupError):
             pass
-        self._output.close()
+        finally:
+            self._output.close()
 
 
 def start_and_rest(start, starts):
     """The server of the last of several starts, and {"ready_s": median, "resident_mb": median, a second after}."""
     server, ready, resident = None, [], []
-    for _ in range(starts):
+    try:
+        for _ in range(starts):
+            if server:
+                server.stop()
+            server = PausedServer(start)
+            time.sleep(1)
+            ready.append(server.ready_seconds)
+            resident.append(server.resident_mb())
+    except BaseException:
         if server:
             server.stop()
-        server = PausedServer(start)
-        time.sleep(1)
-        ready.append(server.ready_seconds)
-        resident.append(server.resident_mb())
+        raise
     return server, {"ready_s": statistics.median(ready), "resident_mb": statistics.median(resident)}
 

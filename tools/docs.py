@@ -266,7 +266,8 @@ def http_rows(rows, with_connections):
         for name, found in row["servers"].items():
             ratio = row["ratios"].get(name)
             line = [row["connections"]] if with_connections else []
-            line += [name, f"{found['per_s']:.1f}", f"{found['p50_ms']:.2f}", f"{found['p99_ms']:.2f}",
+            digits = 1 if found["per_s"] >= 10 else 2
+            line += [name, f"{found['per_s']:.{digits}f}", f"{found['p50_ms']:.2f}", f"{found['p99_ms']:.2f}",
                      f"{found['p99_of_p50']:.2f}", f"{found['cpu_ms']:.2f}", f"**{ratio['ratio']:.2f}**" if ratio else ""]
             lines.append(line + ([f"{row['of_engine_rate']:.2f}" if name == "Bouquet" else ""] if with_share else []))
     return table((["connections"] if with_connections else []) + ["server"] + header

@@ -17,8 +17,9 @@ from tiny_model import BUILD, ROOT, make_stand_in, make_tiny_model, run_script
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import docs  # noqa: E402
-from http_loads import largest_distance, row  # noqa: E402
+from http_loads import NothingAnswered, largest_distance, row  # noqa: E402
 from http_peers import cell, take_turns  # noqa: E402
+from http_servers import reason  # noqa: E402
 from http_texts import passages  # noqa: E402
 from wrk import LoadFailed  # noqa: E402
 
@@ -149,9 +150,32 @@ class TurnsTest(unittest.TestCase):
         self.assertEqual(self.log.count("+other"), self.log.count("-other"))
         self.assertEqual(failing.turns, 2)
 
+    def test_warm_up_may_pass_without_an_answer(self):
+        class SlowLoad(FakeLoad):
+            calls = 0
+
+            def __call__(self, server, seconds):
+                self.calls += 1
+                if self.calls == 1:
+                    raise NothingAnswered("no request was answered within 1 s")
+                return super().__call__(server, seconds)
+
+        taken, failed, _ = take_turns([self.ours], SlowLoad(), 1)
+        self.assertEqual((len(taken["Bouquet"]), failed), (1, {}))
+
     def test_peers_alone_are_not_compared(self):
         taken, failed, _ = take_turns([self.peer], FakeLoad(), 1)
         self.assertEqual(cell(FakeLoad(), 1, taken, failed, [])["ratios"], {})
+
+
+class ReasonTest(unittest.TestCase):
+    def test_is_the_last_exception(self):
+        printed = "ValueError: first\nTraceback:\n  File\nonnx.state.LoadError: no such file\n\nERROR: startup failed. Exiting.\n"
+        self.assertEqual(reason(printed), "onnx.state.LoadError: no such file")
+
+    def test_without_one_is_the_last_line(self):
+        self.assertEqual(reason("loading\nerror: bad magic\n"), "error: bad magic")
+        self.assertEqual(reason(""), "")
 
 
 class TextsTest(unittest.TestCase):
