@@ -41,8 +41,8 @@ def request_of(inputs, traffic_class):
 class FairnessTest(unittest.TestCase):
     def setUp(self):
         self.server = ServerProcess([BINARY, "serve", MODEL, "--port", "{port}", "--device", "cpu", "--step-tokens",
-                                     str(STEP_TOKENS), "--max-queue-ms", "600000", "--over-length", "truncate", "--log-level",
-                                     "error"])
+                                     str(STEP_TOKENS), "--max-queue-ms", "600000", "--request-timeout-ms", "600000",
+                                     "--over-length", "truncate", "--log-level", "error"])
         self.addCleanup(self.server.stop)
         self.port = self.server.port
 

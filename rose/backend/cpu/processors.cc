@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <set>
@@ -52,9 +53,14 @@ Result<std::vector<int32_t>> UsableProcessors() {
 std::vector<int32_t> OnePerCoreFirst(std::vector<int32_t> processors, const std::string& root) {
   std::ranges::sort(processors);
   std::set<int32_t> cores;
-  std::ranges::stable_partition(
-      processors, [&](int32_t processor) { return cores.insert(CoreOf(processor, root)).second; });
-  return processors;
+  std::vector<int32_t> ordered;
+  std::vector<int32_t> siblings;
+  for (const int32_t processor : processors) {
+    const bool is_first = cores.insert(CoreOf(processor, root)).second;
+    (is_first ? ordered : siblings).push_back(processor);
+  }
+  ordered.insert(ordered.end(), siblings.begin(), siblings.end());
+  return ordered;
 }
 
 Status BindThread(pthread_t thread, int32_t processor) {
