@@ -64,6 +64,9 @@ void EngineFlags::AddTo(CLI::App& command) {
           "computing threads of a CPU; 0: as many as this process may use, counting quota and "
           "affinity")
       ->check(CLI::Range(0, 1024));
+  AddFlag(command, "--pin-threads", pin_threads,
+          "CPU: binds each computing thread to a processor of its own, of those that this process "
+          "may use, one per core first. For a machine that computes nothing else");
   AddFlag(
       command, "--step-tokens", step_tokens,
       "tokens that one engine step aims at; 0: from the speed measured at start. A longer input "
@@ -89,6 +92,7 @@ rose::EngineOptions EngineFlags::Options() const {
   options.device = device;
   options.dtype = dtype;
   options.threads = threads;
+  options.pin_threads = pin_threads;
   options.max_step_tokens = step_tokens;
   options.max_step_sequences = max_batch_sequences;
   options.graphs = graphs;
@@ -102,6 +106,7 @@ Status EngineFlags::CheckReload(const EngineFlags& next) const {
       {"--device", device == next.device},
       {"--dtype", dtype == next.dtype},
       {"--threads", threads == next.threads},
+      {"--pin-threads", pin_threads == next.pin_threads},
       {"--step-tokens", step_tokens == next.step_tokens},
       {"--max-batch-sequences", max_batch_sequences == next.max_batch_sequences},
       {"--graphs", graphs == next.graphs},
@@ -112,9 +117,10 @@ Status EngineFlags::CheckReload(const EngineFlags& next) const {
 
 ExitCode ExitOfLoading(const Status& status) {
   // The fields of rose::EngineOptions.
-  constexpr std::array<std::string_view, 8> kFields = {
-      "device", "dtype",     "threads",        "max_step_tokens", "max_step_sequences",
-      "graphs", "attention", "memory_fraction"};
+  constexpr std::array<std::string_view, 9> kFields = {
+      "device",      "dtype",           "threads",
+      "pin_threads", "max_step_tokens", "max_step_sequences",
+      "graphs",      "attention",       "memory_fraction"};
   return std::ranges::find(kFields, status.field()) == kFields.end() ? ExitCode::kModel
                                                                      : ExitCode::kUsage;
 }

@@ -15,6 +15,7 @@ struct EngineFlags {
   std::string device = "auto";
   std::string dtype = "auto";
   int32_t threads = 0;
+  bool pin_threads = false;
   int32_t step_tokens = 0;
   int32_t max_batch_sequences = 512;
   std::string graphs = "lazy";

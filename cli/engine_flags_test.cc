@@ -40,9 +40,12 @@ TEST(EngineFlagsTest, TakesEveryFormOfADevice) {
 
 TEST(EngineFlagsTest, HandsTheEngineWhatItWasTold) {
   const std::optional<EngineFlags> flags =
-      Parse({"--graphs", "startup", "--attention", "fa2", "--memory-fraction", "0.25"});
+      Parse({"--threads", "3", "--pin-threads", "true", "--graphs", "startup", "--attention", "fa2",
+             "--memory-fraction", "0.25"});
   ASSERT_TRUE(flags.has_value());
   const rose::EngineOptions options = flags->Options();
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_TRUE(options.pin_threads);
   EXPECT_EQ(options.graphs, "startup");
   EXPECT_EQ(options.attention, "fa2");
   EXPECT_EQ(options.memory_fraction, 0.25);
@@ -53,6 +56,8 @@ TEST(EngineFlagsTest, DefaultsAreTheEnginesOwn) {
   const rose::EngineOptions own;
   EXPECT_EQ(options.device, own.device);
   EXPECT_EQ(options.dtype, own.dtype);
+  EXPECT_EQ(options.threads, own.threads);
+  EXPECT_EQ(options.pin_threads, own.pin_threads);
   EXPECT_EQ(options.graphs, own.graphs);
   EXPECT_EQ(options.attention, own.attention);
   EXPECT_EQ(options.memory_fraction, own.memory_fraction);
@@ -72,16 +77,18 @@ TEST(EngineFlagsTest, NamesTheFlagsThatNeedARestart) {
   EXPECT_TRUE(running.CheckReload(running).ok());
   EngineFlags next = running;
   next.device = "cuda:1";
+  next.pin_threads = true;
   next.graphs = "off";
   next.attention = "own";
   next.memory_fraction = 0.5;
   EXPECT_THAT(running.CheckReload(next).message(),
-              HasSubstr("--device, --graphs, --attention, --memory-fraction"));
+              HasSubstr("--device, --pin-threads, --graphs, --attention, --memory-fraction"));
 }
 
 TEST(EngineFlagsTest, TellsAWrongFlagFromAWrongModel) {
   EXPECT_EQ(ExitOfLoading(Unimplemented("no such device", "device")), ExitCode::kUsage);
   EXPECT_EQ(ExitOfLoading(InvalidArgument("not on this device", "dtype")), ExitCode::kUsage);
+  EXPECT_EQ(ExitOfLoading(InvalidArgument("not on this device", "pin_threads")), ExitCode::kUsage);
   EXPECT_EQ(ExitOfLoading(InvalidArgument("wrong shape", "encoder.layer.0.weight")),
             ExitCode::kModel);
   EXPECT_EQ(ExitOfLoading(Internal("a step failed")), ExitCode::kModel);

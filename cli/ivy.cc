@@ -46,6 +46,7 @@ class ReplicasBackend final : public EncodeBackend {
     }
     const ivy::ReplicaDescription& model = pool_->Describe();
     return ivy::EngineFacts{.device = model.device,
+                            .device_description = model.device_description,
                             .dtype = model.dtype,
                             .step_tokens = model.step_tokens,
                             .max_batch_sequences = model.max_batch_sequences,

@@ -35,6 +35,7 @@ class EngineBackend final : public EncodeBackend {
     ASSIGN_OR_RETURN(model_, LocalModel::Load(folder, options, metrics_, clock_));
     const tulip::CoreDescription& core = model_->core().Describe();
     return ivy::EngineFacts{.device = core.engine.device,
+                            .device_description = core.engine.device_description,
                             .dtype = core.engine.dtype,
                             .step_tokens = core.step_tokens,
                             .max_batch_sequences = core.max_batch_sequences,

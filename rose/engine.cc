@@ -58,6 +58,7 @@ Result<std::unique_ptr<Backend>> MakeBackend(const EngineOptions& options) {
   BackendOptions backend;
   backend.device = options.device;
   backend.threads = options.threads;
+  backend.pin_threads = options.pin_threads;
   backend.attention = options.attention;
   backend.memory_fraction = options.memory_fraction;
   ASSIGN_OR_RETURN(backend.compute_dtype, ComputeDtype(options.dtype));

@@ -18,6 +18,7 @@ struct EngineOptions {
                                 // a CUDA device
   int32_t threads =
       0;  // CPU workers, the step worker included; 0 counts the cores this process may use
+  bool pin_threads = false;  // CPU: each worker to a processor of its own
   int32_t max_step_tokens =
       0;  // largest step that will be asked for, 0 for the model's longest input or 1024
   int32_t max_step_sequences = 512;

@@ -85,7 +85,9 @@ void WriteModel(const ModelEntry& entry, const Config& config, JsonWriter& json)
   }
   json.EndArray().Field("ready", entry.Check().ready);
   if (entry.loaded()) {
-    json.Field("device", entry.facts().device).Field("dtype", entry.facts().dtype);
+    json.Field("device", entry.facts().device);
+    json.Field("device_description", entry.facts().device_description);
+    json.Field("dtype", entry.facts().dtype);
     json.Field("numerics", entry.facts().numerics);
   }
   json.EndObject();

@@ -32,8 +32,9 @@ struct Readiness {
 
 /// What only the loaded engine knows.
 struct EngineFacts {
-  std::string device = "cpu";     // "cpu", "cuda"
-  std::string dtype = "float32";  // of the computation
+  std::string device = "cpu";      // "cpu", "cuda"
+  std::string device_description;  // "cpu, 2 threads, avx512"
+  std::string dtype = "float32";   // of the computation
   int64_t step_tokens = 0;
   int64_t max_batch_sequences = 0;
   std::string numerics;  // fingerprint: dtype, kernels, version

@@ -1,9 +1,13 @@
 #include "rose/backend/factory.h"
 
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "rose/backend/cpu/cpu_backend.h"
 #include "rose/backend/cpu/cpu_count.h"
+#include "rose/backend/cpu/processors.h"
 #ifdef BOUQUET_CUDA
 #include "rose/backend/cuda/cuda_backend.h"
 #endif
@@ -12,6 +16,19 @@ namespace bouquet::rose {
 namespace {
 
 constexpr int32_t kMaxThreads = 1024;
+
+/// One for each of `threads`, at least.
+Result<std::vector<int32_t>> ProcessorsFor(int32_t threads) {
+  ASSIGN_OR_RETURN(std::vector<int32_t> processors, cpu::UsableProcessors());
+  if (static_cast<size_t>(threads) > processors.size()) {
+    return InvalidArgument(
+        fmt::format("--pin-threads true needs a processor for each thread: {} threads, {} "
+                    "processors that this process may use",
+                    threads, processors.size()),
+        "threads");
+  }
+  return processors;
+}
 
 Result<std::unique_ptr<Backend>> CreateCpuBackend(const BackendOptions& options) {
   const Dtype dtype = options.compute_dtype.value_or(Dtype::kFloat32);
@@ -26,10 +43,25 @@ Result<std::unique_ptr<Backend>> CreateCpuBackend(const BackendOptions& options)
   }
   ASSIGN_OR_RETURN(const cpu::Isa isa, cpu::ChooseIsa(options.isa));
   const int32_t threads = options.threads == 0 ? cpu::UsableCores() : options.threads;
-  return Result<std::unique_ptr<Backend>>(std::make_unique<cpu::CpuBackend>(dtype, threads, isa));
+  std::vector<int32_t> processors;
+  if (options.pin_threads) {
+    ASSIGN_OR_RETURN(processors, ProcessorsFor(threads));
+  }
+  auto backend = std::make_unique<cpu::CpuBackend>(dtype, threads, isa);
+  if (options.pin_threads) {
+    RETURN_IF_ERROR(backend->BindThreads(processors));
+  }
+  return Result<std::unique_ptr<Backend>>(std::move(backend));
 }
 
 Result<std::unique_ptr<Backend>> CreateCudaBackend(const BackendOptions& options) {
+  if (options.pin_threads) {
+    return InvalidArgument(
+        fmt::format("threads are pinned where they compute, on a CPU: --pin-threads true with "
+                    "--device {}",
+                    options.device),
+        "pin_threads");
+  }
 #ifdef BOUQUET_CUDA
   const Dtype dtype = options.compute_dtype.value_or(Dtype::kBfloat16);
   if (dtype != Dtype::kBfloat16) {

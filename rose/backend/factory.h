@@ -23,6 +23,8 @@ struct BackendOptions {
 
   // --- CPU ---
   int32_t threads = 0;  // 0: as many as cores that this process may use
+  /// Binds each thread to a processor of its own, in the order of cpu/processors.h.
+  bool pin_threads = false;
   /// For tests: plain | avx2 | avx512 | avx512_bf16; empty for the best that the processor has.
   std::string isa;
 

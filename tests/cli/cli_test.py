@@ -100,6 +100,16 @@ class Device(unittest.TestCase):
                 self.assertIn(flag, failed.stderr.decode())
                 self.assertIn(right, failed.stderr.decode())
 
+    def test_pins_threads_when_asked_and_says_what_cannot_be_pinned(self):
+        require_model(self)
+        done = run("embed", MODEL, "--device", "cpu", "--pin-threads", "true", stdin=b"text\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for flags, words in ((("--device", "cpu", "--threads", "1024"), "processors that this process may use"),
+                             (("--device", "cuda:0"), "--device cuda:0")):
+            failed = run("embed", MODEL, "--pin-threads", "true", *flags, stdin=b"text\n")
+            self.assertEqual(failed.returncode, 2, (flags, failed.stderr))
+            self.assertIn(words, failed.stderr.decode())
+
 
 class Info(unittest.TestCase):
     def test_tells_what_a_folder_is(self):

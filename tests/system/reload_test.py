@@ -172,7 +172,8 @@ class OneProcessTest(unittest.TestCase):
             with ServerProcess([BINARY, "serve", str(folder.path), "--config", str(config), "--port", "{port}", "--threads",
                                 "1", "--log-level", "off"]) as server:
                 failed, done = ('bouquet_reloads_total{outcome="%s"}' % outcome for outcome in ("failed", "ok"))
-                engine_flags = ('device = "cpu"', 'graphs = "off"', 'attention = "own"', "memory-fraction = 0.5")
+                engine_flags = ('device = "cpu"', "pin-threads = true", 'graphs = "off"', 'attention = "own"',
+                                "memory-fraction = 0.5")
                 changes = ["max-queue-ms = 6000", *(f"max-queue-ms = 5000\n{line}" for line in engine_flags)]
                 for refusals, lines in enumerate(changes, 1):
                     config.write_text(f"[serve]\n{lines}\n")

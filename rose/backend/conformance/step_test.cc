@@ -508,5 +508,28 @@ TEST(FactoryTest, RefusesWhatDoesNotExist) {
   EXPECT_TRUE(CreateBackend({.device = "auto"}).ok());
 }
 
+TEST(FactoryTest, PinsThreadsOnlyWhenAsked) {
+  EXPECT_NE(
+      CreateBackend({.threads = 1, .pin_threads = true}).value()->description().find("pinned"),
+      std::string::npos);
+  EXPECT_EQ(CreateBackend({.threads = 1}).value()->description().find("pinned"), std::string::npos);
+}
+
+TEST(FactoryTest, PinningNeedsAProcessorForEachThread) {
+  const Status status = CreateBackend({.threads = 1024, .pin_threads = true}).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.field(), "threads");
+  EXPECT_NE(status.message().find(": 1024"), std::string::npos);
+}
+
+TEST(FactoryTest, PinningIsOfACpu) {
+  for (const char* device : {"cuda", "cuda:0"}) {
+    const Status status = CreateBackend({.device = device, .pin_threads = true}).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.field(), "pin_threads");
+    EXPECT_NE(status.message().find(device), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace bouquet::rose

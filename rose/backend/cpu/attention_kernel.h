@@ -41,14 +41,6 @@ struct AttentionKernel {
     return range;
   }
 
-  BOUQUET_INLINE float ToFloat(float x) { return x; }
-  BOUQUET_INLINE float ToFloat(Bf16 x) {
-    const uint32_t bits = uint32_t{x.bits} << 16;
-    float y;
-    __builtin_memcpy(&y, &bits, sizeof y);
-    return y;
-  }
-
   /// Keys [head_dim][kKeyStride] transposed, zeros up to a whole tile; values [count][padded].
   static void PackBlock(const AttentionArgs& args, int32_t block_begin, int32_t block_end) {
     const int64_t dim = args.head_dim;
@@ -59,13 +51,18 @@ struct AttentionKernel {
     const int64_t count = block_end - block_begin;
     for (int64_t j = 0; j < count; j += V::kWidth) {
       const int64_t lanes = count - j < V::kWidth ? count - j : V::kWidth;
-      for (int64_t d = 0; d < dim; ++d) {
-        float* column = args.scratch.keys + d * kKeyStride + j;
-        for (int64_t i = 0; i < lanes; ++i) {
-          column[i] = ToFloat(keys[(j + i) * args.qkv_stride + d]);
+      for (int64_t d = 0; d < dim; d += V::kWidth) {
+        const int64_t columns = dim - d < V::kWidth ? dim - d : V::kWidth;
+        const T* first_key = keys + j * args.qkv_stride + d;
+        Float block[V::kWidth];
+#pragma GCC unroll 16
+        for (int64_t i = 0; i < V::kWidth; ++i) {
+          block[i] =
+              i < lanes ? V::LoadFirst(first_key + i * args.qkv_stride, columns) : V::Broadcast(0);
         }
-        for (int64_t i = lanes; i < V::kWidth; ++i) {
-          column[i] = 0;
+        V::Transpose(block);
+        for (int64_t i = 0; i < columns; ++i) {
+          V::Store(args.scratch.keys + (d + i) * kKeyStride + j, block[i]);
         }
       }
     }
@@ -163,8 +160,12 @@ struct AttentionKernel {
     const int64_t padded = PaddedHeadDim(dim);
     const AttentionScratch& scratch = args.scratch;
     const float scale = args.scale * kLog2E;
+    const T* queries = static_cast<const T*>(args.qkv) + row * args.qkv_stride + head * dim;
     for (int32_t r = 0; r < rows; ++r) {
-      const T* query = static_cast<const T*>(args.qkv) + (row + r) * args.qkv_stride + head * dim;
+      const T* query = queries + r * args.qkv_stride;
+      if (row + r + kMaxRows < args.query_end) {  // the next tile's, which come from far away
+        V::Prefetch(query + kMaxRows * args.qkv_stride, dim);
+      }
       for (int64_t d = 0; d < dim; d += V::kWidth) {
         const Float scaled = V::LoadFirst(query + d, dim - d) * scale;
         V::StoreFirst(scratch.queries + r * dim + d, scaled, dim - d);
@@ -173,7 +174,7 @@ struct AttentionKernel {
     const int32_t base = (keys.first - block_begin) / kColumns * kColumns + block_begin;
     const int32_t count = keys.last - base;
     for (int32_t j = 0; j < count; j += kColumns) {
-      Tile<V>::template MultiplyUpTo<float>(rows, scratch.queries, dim,
+      Tile<V>::template MultiplyUpTo<false>(rows, scratch.queries, dim,
                                             scratch.keys + (base - block_begin) + j, kKeyStride,
                                             dim, scratch.scores + j, kKeyStride);
     }
@@ -190,7 +191,7 @@ struct AttentionKernel {
     }
     alignas(64) float tile[kMaxRows * kColumns];
     for (int64_t column = 0; column < padded; column += kColumns) {
-      Tile<V>::template MultiplyUpTo<float>(rows, scratch.scores, kKeyStride,
+      Tile<V>::template MultiplyUpTo<false>(rows, scratch.scores, kKeyStride,
                                             scratch.values + (base - block_begin) * padded + column,
                                             padded, count, tile, kColumns);
       for (int32_t r = 0; r < rows; ++r) {

@@ -57,9 +57,15 @@ CpuBackend::CpuBackend(Dtype compute_dtype, int32_t threads, Isa isa)
 
 CpuBackend::~CpuBackend() = default;
 
+Status CpuBackend::BindThreads(std::span<const int32_t> processors) {
+  RETURN_IF_ERROR(pool_.BindTo(processors));
+  threads_are_bound_ = true;
+  return {};
+}
+
 std::string CpuBackend::description() const {
-  return fmt::format("cpu, {} thread{}, {}", pool_.size(), pool_.size() == 1 ? "" : "s",
-                     IsaName(isa_));
+  return fmt::format("cpu, {}{} thread{}, {}", pool_.size(), threads_are_bound_ ? " pinned" : "",
+                     pool_.size() == 1 ? "" : "s", IsaName(isa_));
 }
 
 std::string CpuBackend::numerics() const {

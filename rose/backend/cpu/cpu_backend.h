@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ class CpuBackend final : public Backend {
   /// compute_dtype: kFloat32 or kBfloat16. threads ≥ 1, the step worker included.
   CpuBackend(Dtype compute_dtype, int32_t threads, Isa isa);
   ~CpuBackend() override;
+
+  /// Binds thread i to processors[i], for good. Needs a processor for each thread. Error: kInternal
+  /// with the system's reason.
+  Status BindThreads(std::span<const int32_t> processors);
 
   std::string_view device() const override { return "cpu"; }
   std::string description() const override;
@@ -69,9 +74,10 @@ class CpuBackend final : public Backend {
   const Isa isa_;
   const Kernels& kernels_;      // of dtype_
   const Kernels& row_kernels_;  // float32, for rows after pooling
-  int64_t max_rows_ = 0;        // of any activation
-  int64_t widest_input_ = 0;    // in_features of any packed weight
-  StepSlotMemory slot_;         // of the step under way
+  bool threads_are_bound_ = false;
+  int64_t max_rows_ = 0;      // of any activation
+  int64_t widest_input_ = 0;  // in_features of any packed weight
+  StepSlotMemory slot_;       // of the step under way
   std::function<void(const StepInputs&)> forward_;
   int64_t row_scratch_width_ = 0;
   AlignedArray<float> row_scratch_;  // [workers][row_scratch_width_]

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "rose/backend/cpu/bf16.h"
 #include "rose/backend/cpu/cpu_features.h"
@@ -92,6 +93,15 @@ struct Lanes {
     __builtin_memcpy(p, &bits, sizeof bits);
   }
 
+  /// Asks for `count` elements that are needed soon.
+  template <class T>
+  BOUQUET_INLINE void Prefetch(const T* p, int64_t count) {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    for (int64_t i = 0; i < count; i += kLine) {
+      __builtin_prefetch(p + i);
+    }
+  }
+
   /// The first `count` lanes, the others 0. count: 1..kWidth.
   template <class T>
   BOUQUET_INLINE Float LoadFirst(const T* p, int64_t count) {
@@ -147,25 +157,41 @@ struct Lanes {
 #endif
     return a < b ? a : b;
   }
+  /// Of all lanes, the upper half added to the lower until one is left.
   BOUQUET_INLINE float Sum(Float x) {
-    float buffer[kWidth];
-    Store(buffer, x);
-    for (int half = kWidth / 2; half > 0; half /= 2) {
-      for (int i = 0; i < half; ++i) {
-        buffer[i] += buffer[i + half];
-      }
+    if constexpr (kWidth > 8) {
+      x += Down<8>(x, kLanes);
     }
-    return buffer[0];
+    if constexpr (kWidth > 4) {
+      x += Down<4>(x, kLanes);
+    }
+    x += Down<2>(x, kLanes);
+    x += Down<1>(x, kLanes);
+    return x[0];
   }
   BOUQUET_INLINE float Largest(Float x) {
-    float buffer[kWidth];
-    Store(buffer, x);
-    for (int half = kWidth / 2; half > 0; half /= 2) {
-      for (int i = 0; i < half; ++i) {
-        buffer[i] = buffer[i] > buffer[i + half] ? buffer[i] : buffer[i + half];
-      }
+    if constexpr (kWidth > 8) {
+      x = Max(x, Down<8>(x, kLanes));
     }
-    return buffer[0];
+    if constexpr (kWidth > 4) {
+      x = Max(x, Down<4>(x, kLanes));
+    }
+    x = Max(x, Down<2>(x, kLanes));
+    x = Max(x, Down<1>(x, kLanes));
+    return x[0];
+  }
+
+  // --- shuffles ---
+  /// rows[i][j] becomes rows[j][i].
+  BOUQUET_INLINE void Transpose(Float (&rows)[kWidth]) {
+    ExchangeAll<1>(rows);
+    ExchangeAll<2>(rows);
+    if constexpr (kWidth > 4) {
+      ExchangeAll<4>(rows);
+    }
+    if constexpr (kWidth > 8) {
+      ExchangeAll<8>(rows);
+    }
   }
 
   // --- bfloat16 ---
@@ -199,6 +225,34 @@ struct Lanes {
 #endif
     sum += AsFloat(a << 16) * AsFloat(b << 16);
     return sum + AsFloat(a & 0xFFFF0000U) * AsFloat(b & 0xFFFF0000U);
+  }
+
+ private:
+  static constexpr std::make_integer_sequence<int, kWidth> kLanes{};
+
+  /// Lane i + kDistance in lane i.
+  template <int kDistance, int... kLane>
+  BOUQUET_INLINE Float Down(Float x, std::integer_sequence<int, kLane...> /*lanes*/) {
+    return __builtin_shufflevector(x, x, ((kLane + kDistance) % kWidth)...);
+  }
+  /// Exchanges the lanes of a with bit kDistance for those of b without it.
+  template <int kDistance, int... kLane>
+  BOUQUET_INLINE void Exchange(Float& a, Float& b, std::integer_sequence<int, kLane...> /*lanes*/) {
+    const Float x = a;
+    const Float y = b;
+    a = __builtin_shufflevector(x, y,
+                                ((kLane & kDistance) != 0 ? kWidth + kLane - kDistance : kLane)...);
+    b = __builtin_shufflevector(x, y,
+                                ((kLane & kDistance) != 0 ? kWidth + kLane : kLane + kDistance)...);
+  }
+  template <int kDistance>
+  BOUQUET_INLINE void ExchangeAll(Float (&rows)[kWidth]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kWidth; ++i) {
+      if ((i & kDistance) == 0) {
+        Exchange<kDistance>(rows[i], rows[i + kDistance], kLanes);
+      }
+    }
   }
 };
 

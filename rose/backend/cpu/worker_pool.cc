@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/check.h"
+#include "rose/backend/cpu/processors.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -68,6 +69,15 @@ WorkerPool::~WorkerPool() {
   for (std::thread& helper : helpers_) {
     helper.join();
   }
+}
+
+Status WorkerPool::BindTo(std::span<const int32_t> processors) {
+  CHECK_LE(static_cast<size_t>(size()), processors.size());
+  RETURN_IF_ERROR(BindThread(step_worker_.native_handle(), processors[0]));
+  for (size_t i = 0; i < helpers_.size(); ++i) {
+    RETURN_IF_ERROR(BindThread(helpers_[i].native_handle(), processors[i + 1]));
+  }
+  return {};
 }
 
 void WorkerPool::PostStep(const std::function<void()>& step) {

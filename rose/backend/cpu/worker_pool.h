@@ -3,8 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <thread>
 #include <vector>
+
+#include "base/status.h"
 
 namespace bouquet::rose::cpu {
 
@@ -24,6 +27,10 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   int32_t size() const { return static_cast<int32_t>(helpers_.size()) + 1; }
+
+  /// Binds worker i to processors[i], for good. Needs a processor for each worker. Error: kInternal
+  /// with the system's reason.
+  Status BindTo(std::span<const int32_t> processors);
 
   /// Runs `step` on worker 0 and returns at once. The one before must have ended.
   void PostStep(const std::function<void()>& step);

@@ -1,11 +1,16 @@
 #include "rose/backend/cpu/worker_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "rose/backend/cpu/processors.h"
 
 namespace bouquet::rose::cpu {
 namespace {
@@ -84,6 +89,54 @@ TEST(WorkerPoolTest, StepsRunInOrderOnOneThread) {
     EXPECT_EQ(thread, threads.front());
     EXPECT_NE(thread, std::this_thread::get_id());
   }
+}
+
+cpu_set_t AffinityOfThisThread() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  EXPECT_EQ(pthread_getaffinity_np(pthread_self(), sizeof mask, &mask), 0);
+  return mask;
+}
+
+/// The affinity of each worker, seen from inside it. A chunk stays until every worker has one.
+std::vector<cpu_set_t> AffinityOfWorkers(WorkerPool& pool) {
+  std::vector<cpu_set_t> masks(static_cast<size_t>(pool.size()));
+  std::atomic<int32_t> inside{0};
+  RunStep(pool, [&] {
+    pool.ForEachChunk(pool.size(), [&](int64_t, int32_t worker) {
+      masks[static_cast<size_t>(worker)] = AffinityOfThisThread();
+      ++inside;
+      while (inside.load() < pool.size()) {
+        std::this_thread::yield();
+      }
+    });
+  });
+  return masks;
+}
+
+TEST(WorkerPoolTest, WorkersRunOnTheProcessorsThatTheyAreBoundTo) {
+  const std::vector<int32_t> processors = UsableProcessors().value();
+  WorkerPool pool(static_cast<int32_t>(processors.size()));
+  ASSERT_TRUE(pool.BindTo(processors).ok());
+  const std::vector<cpu_set_t> masks = AffinityOfWorkers(pool);
+  for (size_t worker = 0; worker < masks.size(); ++worker) {
+    EXPECT_EQ(CPU_COUNT(&masks[worker]), 1) << worker;
+    EXPECT_TRUE(CPU_ISSET(processors[worker], &masks[worker])) << worker;
+  }
+}
+
+TEST(WorkerPoolTest, WorkersRunAnywhereByDefault) {
+  const cpu_set_t own = AffinityOfThisThread();
+  WorkerPool pool(3);
+  for (const cpu_set_t& mask : AffinityOfWorkers(pool)) {
+    EXPECT_TRUE(CPU_EQUAL(&mask, &own));
+  }
+}
+
+TEST(WorkerPoolTest, BindingToAProcessorThatIsNotThereFails) {
+  WorkerPool pool(1);
+  const int32_t processors[] = {CPU_SETSIZE - 1};
+  EXPECT_EQ(pool.BindTo(processors).code(), StatusCode::kInternal);
 }
 
 TEST(WorkerPoolTest, EndsWhileEverybodySleeps) {
