@@ -24,7 +24,8 @@ SECONDS_TO_BE_READY = 180
 INFINITY_ENVIRONMENT = {"INFINITY_ANONYMOUS_USAGE_STATS": "0", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1",
                         "TRANSFORMERS_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
 INFINITY_ENGINES = {"infinity-onnx": "optimum", "infinity-torch": "torch"}
-# As many requests under way as there are connections at most, or the passages of a batch, in steps of 512 tokens.
+# As many requests under way as there are connections at most, or passages in two batches. Steps of 2,048 tokens were tried:
+# 0.73 of the requests of 64 connections, 0.67 of the batches, as attention of a step is over all of its tokens.
 LLAMA_SLOTS, LLAMA_STEP_TOKENS = 64, 512
 VERSIONS = ("import importlib.metadata as m; "
             "print(', '.join(f'{n} {m.version(n)}' for n in ('infinity-emb', %r)))")
