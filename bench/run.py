@@ -3,8 +3,8 @@
 
 Items: engine (batch 1 and throughput against ONNX Runtime, one thread and two), gateway (Ivy without an engine against a
 bare Beast echo), embed (a file of 2,000 lines), grpc-hop (a chunk over gRPC against a bare gRPC echo), stages (where the
-time of a short query goes), null (requests a second and core without an engine), overload (twice the capacity). Default:
-all.
+time of a short query goes), null (requests a second and core without an engine), overload (twice the capacity), isa (a
+step with the kernels of lesser processors). Default: all.
 """
 import argparse
 import datetime
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import engine_items
+import instruction_sets
 import machine
 import result_file
 import service_items
@@ -22,7 +23,7 @@ from make_onnx import make_model
 from wrk import LoadFailed
 
 ROOT = Path(__file__).resolve().parents[1]
-ITEMS = ("engine", "gateway", "embed", "grpc-hop", "stages", "null", "overload")
+ITEMS = ("engine", "gateway", "embed", "grpc-hop", "stages", "null", "overload", "isa")
 
 
 def onnx_file(model):
@@ -81,6 +82,9 @@ def main():
     if "overload" in items:
         print("twice the capacity", flush=True)
         result["overload"] = split_items.overload(bouquet, arguments.model)
+    if "isa" in items:
+        print("a step with the kernels of lesser processors", flush=True)
+        result["instruction_sets"] = instruction_sets.measure(str(arguments.binaries / "rose_backend_bench"))
 
     result_file.say_written(result_file.write(result, arguments.out, now.strftime("%Y-%m-%d-%H%M")))
     return 0

@@ -129,6 +129,18 @@ def overload(result):
             + source_line(result))
 
 
+def instruction_sets(result):
+    """A line for each set and precision: milliseconds, and the share of what that set can multiply, of each batch."""
+    found = {}
+    for row in result["instruction_sets"]:
+        found.setdefault((row["dtype"], row["isa"]), []).append(row)
+    batches = [f"{row['sequences']} x {row['tokens']} tokens" for row in next(iter(found.values()))]
+    rows = [[dtype, isa.replace("best", "all it has")]
+            + [f"{row['ms']:.2f} ms, **{100 * row['of_peak_busy']:.0f} %**" for row in cells]
+            for (dtype, isa), cells in found.items()]
+    return table(["one thread", "kernels", *batches], rows) + "\n" + source_line({**result, "model": "MiniLM's shape"})
+
+
 def gpu_source_line(result):
     device, rows = result["gpu"]["device_before"], result["gpu"]["shapes"]
     facts = rows[0]["load"]["facts"]
@@ -328,12 +340,13 @@ def has_kernels(result):
 
 
 ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "gateway": gateway, "embed": embed, "grpc_hop": grpc_hop,
-         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
+         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload, "instruction_sets": instruction_sets}
 
 
 # Of these a document shows the newest result of each model.
 MODEL_ITEMS = {"cpu_peers": cpu_peers, "http_peers": http_peers, "quality": quality}
-VERBS = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers",
+VERBS = {"instruction_sets": "bench isa",
+         "gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers",
          "http_peers": "bench http-peers", "quality": "bench quality"}
 
 
