@@ -46,9 +46,8 @@ class BouquetBench:
     def __init__(self, bouquet, model_name, texts, connections, batch=1):
         self._common = [str(bouquet), "bench"]
         self._suite = (["concurrency", "{url}", "--in-flight", str(connections)] if batch == 1 else
-                       ["throughput", "{url}", "--processes", str(connections), "--batch", str(batch), "--lengths", "1"])
-        # Lengths and the smallest random id do not count for texts, but the defaults are too large for some models.
-        self._inputs = ["--inputs", "texts", "--texts", str(texts), "--min-id", "1", "--model", model_name]
+                       ["throughput", "{url}", "--processes", str(connections), "--batch", str(batch)])
+        self._inputs = ["--inputs", "texts", "--texts", str(texts), "--model", model_name]
         self.connections = connections
 
     def __call__(self, port, seconds):

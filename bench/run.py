@@ -1,37 +1,24 @@
 #!/usr/bin/env python3
-"""`./dev bench [ITEM...]`: measures against peers in one run and writes bench/results/DATE.json.
+"""`./dev bench [ITEM...]`: measures the program's own parts in one run and writes bench/results/DATE.json.
 
-Items: engine (batch 1 and throughput against ONNX Runtime, one thread and two), gateway (Ivy without an engine against a
-bare Beast echo), embed (a file of 2,000 lines), grpc-hop (a chunk over gRPC against a bare gRPC echo), stages (where the
-time of a short query goes), null (requests a second and core without an engine), overload (twice the capacity). Default:
-all.
+Items: gateway (Ivy without an engine against a bare Beast echo), embed (a file of 2,000 lines), grpc-hop (a chunk over
+gRPC against a bare gRPC echo), stages (where the time of a short query goes), null (requests a second and core without an
+engine), overload (twice the capacity), isa (a step with the kernels of lesser processors). Default: all.
 """
 import argparse
 import datetime
-import os
 import sys
 from pathlib import Path
 
-import engine_items
+import instruction_sets
 import machine
 import result_file
 import service_items
 import split_items
-from engines import Bouquet, OnnxRuntime
-from make_onnx import make_model
 from wrk import LoadFailed
 
 ROOT = Path(__file__).resolve().parents[1]
-ITEMS = ("engine", "gateway", "embed", "grpc-hop", "stages", "null", "overload")
-
-
-def onnx_file(model):
-    import onnx
-    path = ROOT / "build/bench" / (Path(model).name + ".onnx")
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        onnx.save(make_model(Path(model)), path)
-    return path
+ITEMS = ("gateway", "embed", "grpc-hop", "stages", "null", "overload", "isa")
 
 
 def main():
@@ -47,27 +34,17 @@ def main():
 
     bouquet = str(arguments.binaries / "bouquet")
 
-    def ours(threads):
-        return Bouquet(str(arguments.binaries / "engine_timing"), arguments.model, threads)
-
-    def both(threads):
-        return [ours(threads), OnnxRuntime(onnx_file(arguments.model), threads)]
-
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": machine.commit(),
               "command": "./dev bench " + " ".join(items), "machine": machine.describe(),
-              "model": Path(arguments.model).name, "dtype": "float32",
-              "peer": f"onnxruntime {OnnxRuntime.version}"}
-    cores = len(os.sched_getaffinity(0))
-    if "engine" in items:
-        result["engine"] = [engine_items.measure(both, threads) for threads in (1, 2) if threads <= cores]
+              "model": Path(arguments.model).name, "dtype": "float32"}
     if "gateway" in items:
         print("the gateway alone", flush=True)
         result["gateway"] = service_items.gateway_alone(str(arguments.binaries / "null_service"),
                                                         str(arguments.binaries / "beast_echo"), arguments.model)
     if "embed" in items:
         print("bouquet embed of a file", flush=True)
-        result["embed"] = service_items.embed_file(bouquet, arguments.model, ours, cores)
+        result["embed"] = service_items.embed_file(arguments.binaries, arguments.model)
     if "grpc-hop" in items:
         print("a chunk over gRPC", flush=True)
         result["grpc_hop"] = split_items.grpc_hop(str(arguments.binaries / "grpc_hop"))
@@ -81,6 +58,9 @@ def main():
     if "overload" in items:
         print("twice the capacity", flush=True)
         result["overload"] = split_items.overload(bouquet, arguments.model)
+    if "isa" in items:
+        print("a step with the kernels of lesser processors", flush=True)
+        result["instruction_sets"] = instruction_sets.measure(str(arguments.binaries / "rose_backend_bench"))
 
     result_file.say_written(result_file.write(result, arguments.out, now.strftime("%Y-%m-%d-%H%M")))
     return 0

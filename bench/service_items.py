@@ -1,4 +1,5 @@
 """Questions about the whole program: the gateway alone, `bouquet embed` of a file."""
+import os
 import statistics
 import subprocess
 import sys
@@ -10,13 +11,15 @@ import tokenizers
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "demo"), str(ROOT / "tools")]
+from batches import in_order  # noqa: E402
+from engine_process import EngineProcess  # noqa: E402
 from package_index import read_descriptions  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 from wrk import load, write_texts  # noqa: E402
 
 CONNECTIONS = (1, 16, 64)
 NULL_TURNS, NULL_SECONDS = 3, 2
-FILE_LINES = 2000
+FILE_LINES, STEP_TOKENS = 2000, 1024
 
 
 def texts_and_ids(model, count):
@@ -52,19 +55,20 @@ def gateway_alone(null_service, echo, model):
     return rows
 
 
-def embed_file(bouquet, model, make_engine, threads):
+def embed_file(binaries, model):
     """`bouquet embed` of a file, start and all, against the engine on the same lines. They take turns."""
     texts, ids = texts_and_ids(model, FILE_LINES)
-    engine = make_engine(threads)
-    batches = engine.arrange(ids, engine.sizes[0])
+    threads = len(os.sched_getaffinity(0))
+    engine = EngineProcess(binaries / "engine_timing", model, threads=threads, dtype="float32")
+    batches = in_order(ids, STEP_TOKENS)
     whole, alone = [], []
     with tempfile.TemporaryDirectory() as folder:
         lines, out = Path(folder, "lines.txt"), Path(folder, "out.npy")
         lines.write_text("\n".join(texts) + "\n")
         for _ in range(5):
-            alone.append(engine.run(batches, 1)[0])
+            alone.append(engine.times(batches)[0])
             start = time.monotonic()
-            subprocess.run([bouquet, "embed", model, str(lines), "--output", str(out), "--log-level", "warning"],
+            subprocess.run([binaries / "bouquet", "embed", model, str(lines), "--output", str(out), "--log-level", "warning"],
                            check=True, stderr=subprocess.DEVNULL)
             whole.append(time.monotonic() - start)
     engine.close()

@@ -209,7 +209,7 @@ Result<bench::InputSource> BenchFlags::Inputs(const bench::ServerFacts& facts) c
           ? facts.vocabulary_rows - 1
           : kDefaultMaxId;
   source.max_id = max_id > 0 ? max_id : static_cast<int32_t>(last_row);
-  if (source.min_id > source.max_id) {
+  if (!uses_texts() && source.min_id > source.max_id) {
     return InvalidArgument(fmt::format("--min-id must not be above --max-id: {} and {}",
                                        source.min_id, source.max_id));
   }
@@ -230,6 +230,9 @@ Result<std::vector<bench::RowPlan>> BenchFlags::Rows(const bench::ServerFacts& f
   std::vector<int32_t> kept;
   std::copy_if(lengths.begin(), lengths.end(), std::back_inserter(kept),
                [longest](int32_t length) { return length <= longest; });
+  if (uses_texts()) {
+    kept = {longest};  // texts are as long as they are, in one row
+  }
   if (!lengths.empty() && kept.empty()) {
     return InvalidArgument(
         fmt::format("--lengths are all over the longest input: {} tokens", longest));

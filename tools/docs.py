@@ -37,28 +37,6 @@ def table(header, rows):
     return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
 
 
-def latency(result):
-    runs = result["engine"]
-    header = ["one sequence, median ms"] + [f"{row['tokens']} tokens" for row in runs[0]["latency"]]
-    rows = []
-    for run in runs:
-        threads = f"{run['threads']} thread" + ("s" if run["threads"] > 1 else "")
-        rows.append([f"Bouquet, {threads}"] + [f"{row['bouquet_ms']:.2f}" for row in run["latency"]])
-        rows.append([f"{result['peer']}, {threads}"] + [f"{row['peer_ms']:.2f}" for row in run["latency"]])
-        rows.append(["**times as fast**"] + [f"**{row['ratio']:.2f}**" for row in run["latency"]])
-    return table(header, rows)
-
-
-def throughput(result):
-    rows = [[load["load"], run["threads"], f"{load['bouquet_per_s']:.1f}", f"{load['peer_per_s']:.1f}",
-             f"**{load['ratio']:.2f}**"] for run in result["engine"] for load in run["throughput"]]
-    return table(["sequences a second", "threads", "Bouquet", result["peer"], "times as fast"], rows)
-
-
-def engine(result):
-    return latency(result) + "\n" + throughput(result) + "\n" + source_line(result)
-
-
 def gateway(result):
     rows = [[row["connections"], f"{row['per_s']:.0f}", f"{row['p50_ms']:.2f}", f"{row['echo_per_s']:.0f}",
              f"**{row['ratio']:.2f}**"] for row in result["gateway"]]
@@ -127,6 +105,18 @@ def overload(result):
                    "429: p50 / p99 ms", "generator's lag, p99 ms", "accepted: p99 ms", "recovered after"], rows)
             + f"\n--max-queue-ms {1000 * facts['max_queue_s']}; medians of {len(facts['rows'][0]['rounds'])} rounds. "
             + source_line(result))
+
+
+def instruction_sets(result):
+    """A line for each set and precision: milliseconds, and the share of what that set can multiply, of each batch."""
+    found = {}
+    for row in result["instruction_sets"]:
+        found.setdefault((row["dtype"], row["isa"]), []).append(row)
+    batches = [f"{row['sequences']} x {row['tokens']} tokens" for row in next(iter(found.values()))]
+    rows = [[dtype, isa.replace("best", "all it has")]
+            + [f"{row['ms']:.2f} ms, **{100 * row['of_peak_busy']:.0f} %**" for row in cells]
+            for (dtype, isa), cells in found.items()]
+    return table(["one thread", "kernels", *batches], rows) + "\n" + source_line({**result, "model": "MiniLM's shape"})
 
 
 def gpu_source_line(result):
@@ -247,14 +237,34 @@ def peers_notes(runs):
     return text
 
 
+def runs_of(result, model):
+    return next(part for part in result["cpu_peers"] if part["model"] == model)["runs"]
+
+
 def cpu_peers(result, model):
-    runs = next(part for part in result["cpu_peers"] if part["model"] == model)["runs"]
+    runs = runs_of(result, model)
     text = f"{model}:\n\n"
     for run in runs:
         for dtype in ("float32", "bfloat16"):
             if any(name.endswith(dtype) for row in run["cells"] for name in row["engines"]):
                 text += peers_table(run, dtype)
     return text + peers_costs(runs[0]) + peers_notes(runs) + source_line({**result, "model": model})
+
+
+def cpu_summary(result, model):
+    """How many times as fast as the best peer; of models with random weights, which have no throughput, nothing."""
+    runs = runs_of(result, model)
+    cells = [row["cell"] + (", in batches" if row["kind"] == "throughput" else "") for row in runs[0]["cells"]]
+    if all(row["kind"] == "latency" for row in runs[0]["cells"]):
+        return ""
+    rows = []
+    for run in runs:
+        for dtype in ("float32", "bfloat16"):
+            ratios = [row["ratios"].get(dtype) for row in run["cells"]]
+            if any(ratios):
+                rows.append([f"{dtype}, {run['threads']} thread" + ("s" if run["threads"] > 1 else "")]
+                            + [f"**{ratio['ratio']:.2f}**" if ratio else "" for ratio in ratios])
+    return table([f"{model}, times as fast", *cells], rows) + "\n" + source_line({**result, "model": model})
 
 
 def http_rows(rows, with_connections):
@@ -327,13 +337,14 @@ def has_kernels(result):
     return any(shape.get("kernels", {}).get("steps") for shape in result.get("gpu", {}).get("shapes", []))
 
 
-ITEMS = {"engine": engine, "gpu": gpu, "gpu_kernels": gpu_kernels, "gateway": gateway, "embed": embed, "grpc_hop": grpc_hop,
-         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload}
+ITEMS = {"gpu": gpu, "gpu_kernels": gpu_kernels, "gateway": gateway, "embed": embed, "grpc_hop": grpc_hop,
+         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload, "instruction_sets": instruction_sets}
 
 
 # Of these a document shows the newest result of each model.
-MODEL_ITEMS = {"cpu_peers": cpu_peers, "http_peers": http_peers, "quality": quality}
-VERBS = {"gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers",
+MODEL_ITEMS = {"cpu_peers": cpu_peers, "cpu_summary": cpu_summary, "http_peers": http_peers, "quality": quality}
+VERBS = {"instruction_sets": "bench isa",
+         "gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers",
          "http_peers": "bench http-peers", "quality": "bench quality"}
 
 
@@ -348,7 +359,8 @@ def newest_of_each_model(results, item):
 
 def rendered(item, results):
     if item in MODEL_ITEMS:
-        return "\n".join(MODEL_ITEMS[item](result, model) for model, result in newest_of_each_model(results, item).items())
+        newest_ones = newest_of_each_model(results, "cpu_peers" if item == "cpu_summary" else item)
+        return "\n".join(filter(None, (MODEL_ITEMS[item](result, model) for model, result in newest_ones.items())))
     result = newest(results, item)
     return ITEMS[item](result) if result else ""
 

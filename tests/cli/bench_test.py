@@ -111,6 +111,11 @@ class Served(unittest.TestCase):
         self.assertEqual([row["in_flight"] for row in concurrency["rows"]], [1, 4])
         self.assertGreater(concurrency["rows"][0]["metrics"]["tokens_per_s"]["median"], 0)  # as the server counted
 
+    def test_texts_need_neither_a_range_of_ids_nor_lengths(self):
+        # The default lengths are all above this model's 256 tokens.
+        throughput = self.result("throughput", "--texts", self.texts, "--processes", "1", "--batch", "2", "--max-id", "5")
+        self.assertEqual(len(throughput["rows"]), 1)
+
     def test_load_sends_what_is_due_and_judges_a_burst(self):
         result = self.result("load", "--rate", "20", "--arrivals", "even", "--tokens", "8", "--burst", "40",
                              "--burst-seconds", "0.5", seconds="1")
