@@ -3,7 +3,7 @@
 #   bouquet_library(model SOURCES model_folder.cc … DEPS base [LIBS …])
 #   bouquet_test(model SOURCES model_folder_test.cc … DEPS model [LABELS …])   one binary per component, ctest per case;
 #                                                                              the label `threads` puts it under TSan
-#   bouquet_bench(text SOURCES wordpiece_bench.cc DEPS text)                   built with BOUQUET_BENCHMARKS
+#   bouquet_bench(tokenizer SOURCES tokenizer_bench.cc DEPS text)              built with BOUQUET_BENCHMARKS
 #   bouquet_fuzz(safetensors_fuzz SOURCES … DEPS rose_weights CORPUS dir)      libFuzzer with BOUQUET_FUZZ, replay test else
 
 # What `./dev test` builds under TSan, and what `./dev fuzz` builds and runs (name and corpus of each, one a line).

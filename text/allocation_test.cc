@@ -53,8 +53,8 @@ const std::string& Texts() {
   return texts;
 }
 
-TEST(AllocationTest, TokenizerDoesNotAllocateOnceItsScratchHasGrown) {
-  const TokenizerFile file = ParseTokenizerJson(kSmallTokenizerJson, "t", false).value();
+void ExpectNoAllocation(std::string_view json) {
+  const TokenizerFile file = ParseTokenizerJson(json, "t", false).value();
   EncodeScratch scratch;
   std::vector<int32_t> ids;
   std::string text = Texts();
@@ -70,6 +70,17 @@ TEST(AllocationTest, TokenizerDoesNotAllocateOnceItsScratchHasGrown) {
                            {.parse_special = i % 3 == 0}, scratch, ids);
   }
   EXPECT_EQ(num_allocations - before, 0U);
+}
+
+TEST(AllocationTest, WordPieceDoesNotAllocateOnceItsScratchHasGrown) {
+  ExpectNoAllocation(kSmallTokenizerJson);
+}
+
+TEST(AllocationTest, BpeDoesNotAllocateOnceItsScratchHasGrown) {
+  ExpectNoAllocation(kSmallBpeJson);
+  ExpectNoAllocation(
+      SmallBpeWith(R"("add_prefix_space": false, "trim_offsets": false, "use_regex": false)",
+                   R"("add_prefix_space": true, "trim_offsets": false, "use_regex": true)"));
 }
 
 TEST(AllocationTest, PipelineAllocatesNothingButItsResult) {

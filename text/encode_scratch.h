@@ -9,14 +9,29 @@
 
 namespace bouquet::text {
 
+/// A part of a piece that bpe.h is merging.
+struct BpeSymbol {
+  int32_t id;
+  int32_t previous;  // index, or -1
+  int32_t next;
+  bool is_merged;  // into the one before
+};
+/// A merge that may be made: of the symbol `left` and the one behind it.
+struct BpeMerge {
+  uint32_t rank;
+  int32_t left;
+  int32_t id;
+};
+
 /// Buffers of one caller, reused from call to call: after a text of each length no further one
 /// allocates. One per thread. What one call does, and which field each stage fills:
 ///   1 TextPipeline joins prompt and text                              joined
 ///   2 added tokens are found in the raw text; the rest goes on        (views)
 ///   3 the normalizer's stages write to two buffers by turns           normalized, spare, unicode
 ///   4 normalized added tokens are found; the rest goes on             (views)
-///   5 the pre-tokenizer's stages cut it                               pieces, spare_pieces
-///   6 the model turns each piece into ids; TextPipeline frames them   ids, second_ids, prompt_ids
+///   5 the pre-tokenizer's stages cut it                               pieces, spare_pieces,
+///   prefixed 6 the model turns each piece into ids                             symbols, merges 7
+///   TextPipeline frames them                                        ids, second_ids, prompt_ids
 class EncodeScratch {
  public:
   std::string joined;
@@ -25,6 +40,9 @@ class EncodeScratch {
   unicode::NormalizationScratch unicode;
   std::vector<std::string_view> pieces;
   std::vector<std::string_view> spare_pieces;
+  std::string prefixed;  // pieces that got a space in front
+  std::vector<BpeSymbol> symbols;
+  std::vector<BpeMerge> merges;
   std::vector<int32_t> ids;
   std::vector<int32_t> second_ids;
   std::vector<int32_t> prompt_ids;

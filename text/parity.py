@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares our token ids with the reference library's (pip install tokenizers==0.23.3).
 
-    parity.py compare PRINT_IDS DATA MODEL     every text, code point and random string; exits 1 at a difference
+    parity.py compare PRINT_IDS DATA MODEL [TOKENIZER...]
+                                               every text, code point and random string; exits 1 at a difference
     parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_stages.py
     parity.py golden DATA MODEL OUT            writes the hashes that reference_ids_test.cc checks without Python
 
@@ -66,6 +67,9 @@ def random_texts(seed, count):
         [chr(c) for c in range(0x1E00, 0x2000)], [chr(c) for c in range(0x900, 0xE80)], [chr(c) for c in range(0xF900, 0xFB50)],
         ["[SEP]", "[CLS]", "[UNK]", "[MASK", "[", "]", "##", "[sep]"],
         [chr(c) for c in list(range(0x1D150, 0x1D200)) + [0x302E, 0x302F, 0x16FF0, 0x1D165, 0x130, 0x3A3, 0x1E9E, 0xFFFD]],
+        ["'s", "'S", "'t", "'RE", "'ve", "'m", "'lL", "'d", "'\u017f", "'", "don't", "I'm"],
+        [" ", "  ", "\t", "\n", "\r\n", "\n\n", "\u00a0", "\u2003", "\u3000"], list("0123456789") + ["\u0663", "\u00bd", "\u2167"],
+        ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "|||IP_ADDRESS|||", "<|", "|>"],
         ["a" * 99, "b" * 100, "c" * 101, "\u00e9" * 101, "\u4e00\u0301"],
     ]
     for _ in range(count):
@@ -121,12 +125,16 @@ def compare_texts(name, print_ids, path, tokenizer, texts, *flags):
 def tokenizer_files(data, model):
     return {"bert-uncased": data / "tokenizers/bert-uncased/tokenizer.json",
             "mbert-uncased": data / "tokenizers/mbert-uncased/tokenizer.json",
+            "qwen3": data / "tokenizers/qwen3/tokenizer.json",
+            "olmo": data / "tokenizers/olmo-modernbert-vocab/tokenizer.json",
             "demo": model / "tokenizer.json"}
 
 
-def compare(print_ids, data, model):
+def compare(print_ids, data, model, *chosen):
     differing = 0
     for name, path in tokenizer_files(data, model).items():
+        if chosen and name not in chosen:
+            continue
         tokenizer = reference(path)
         for file in FILES:
             differing += compare_texts(f"{name} {file}", print_ids, path, tokenizer, texts_of(data / "texts" / file))
@@ -198,8 +206,8 @@ def golden(data, model, out):
 
 
 def main(arguments):
-    if len(arguments) == 4 and arguments[0] == "compare":
-        return compare(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3])) != 0
+    if len(arguments) >= 4 and arguments[0] == "compare":
+        return compare(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
     if len(arguments) == 2 and arguments[0] == "compare-stages":
         return compare_stages(arguments[1]) != 0
     if len(arguments) == 4 and arguments[0] == "golden":

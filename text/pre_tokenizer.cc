@@ -74,7 +74,7 @@ void SplitByProperty(std::string_view text, uint16_t properties, SplitBehavior b
   }
 }
 
-void SplitByPattern(const PreTokenizerStage& stage, std::string_view text, Pieces& out) {
+void SplitByLiteral(const PreTokenizerStage& stage, std::string_view text, Pieces& out) {
   Splitter splitter(stage.behavior, out);
   size_t done = 0;
   for (size_t found = text.find(stage.pattern); found != std::string_view::npos;
@@ -178,7 +178,33 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
       SplitByProperty(text, unicode::kPunctuation, stage.behavior, out);
       break;
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
-    case Kind::kPattern: SplitByPattern(stage, text, out); break;
+    case Kind::kPattern: SplitByLiteral(stage, text, out); break;
+    case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
+    case Kind::kByteLevel:
+      if (stage.expression) {
+        SplitByPattern(*stage.expression, text, out);
+      } else {
+        out.push_back(text);
+      }
+      break;
+  }
+}
+
+/// Pieces that do not begin with a space move to the scratch and get one.
+void PrefixSpaces(Pieces& pieces, std::string& prefixed) {
+  size_t size = 0;
+  for (const std::string_view piece : pieces) {
+    size += piece.size() + 1;
+  }
+  prefixed.clear();
+  prefixed.reserve(size);  // never moves: pieces point into it
+  for (std::string_view& piece : pieces) {
+    if (piece.starts_with(' ')) {
+      continue;
+    }
+    const size_t begin = prefixed.size();
+    prefixed.append(1, ' ').append(piece);
+    piece = std::string_view(prefixed).substr(begin);
   }
 }
 
@@ -193,6 +219,9 @@ const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
     in->push_back(text);
   }
   for (const PreTokenizerStage& stage : stages_) {
+    if (stage.add_prefix_space) {
+      PrefixSpaces(*in, scratch.prefixed);
+    }
     out->clear();
     for (const std::string_view piece : *in) {
       RunStage(stage, piece, *out);
@@ -200,6 +229,10 @@ const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
     std::swap(in, out);
   }
   return *in;
+}
+
+bool PreTokenizer::is_byte_level() const {
+  return !stages_.empty() && stages_.back().kind == PreTokenizerStage::Kind::kByteLevel;
 }
 
 }  // namespace bouquet::text

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "text/encode_scratch.h"
+#include "text/split_pattern.h"
 
 namespace bouquet::text {
 
@@ -26,13 +28,17 @@ struct PreTokenizerStage {
     kWhitespace,       // runs of word characters, and runs of what is neither word nor space
     kWhitespaceSplit,  // split at whitespace
     kPunctuation,
-    kDigits,   // numeric characters alone (kIsolated) or in runs (kContiguous)
-    kPattern,  // a literal string: "Split", "CharDelimiterSplit"
+    kDigits,      // numeric characters alone (kIsolated) or in runs (kContiguous)
+    kPattern,     // a literal string: "Split", "CharDelimiterSplit"
+    kExpression,  // a known regular expression, whose matches are the pieces: "Split"
+    kByteLevel,   // GPT-2's: the last stage, of a vocabulary that is written in bytes
   };
   Kind kind = Kind::kBert;
   SplitBehavior behavior = SplitBehavior::kIsolated;  // kPunctuation, kDigits, kPattern
   std::string pattern;                                // kPattern: not empty
   bool invert = false;                                // kPattern: the pattern is what is kept
+  std::optional<SplitPattern> expression;             // kExpression; kByteLevel: with "use_regex"
+  bool add_prefix_space = false;                      // kByteLevel: every piece begins with a space
 };
 
 /// Normalized text → the pieces that the model sees one at a time, by stages run one after another.
@@ -41,8 +47,10 @@ class PreTokenizer {
  public:
   explicit PreTokenizer(std::vector<PreTokenizerStage> stages = {}) : stages_(std::move(stages)) {}
 
-  /// The pieces, none empty, point into `text`; they lie in the scratch until the next call.
+  /// The pieces, none empty, point into `text` or the scratch; they hold until the next call.
   const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const;
+  /// Whether the model's vocabulary is written in the alphabet of byte_level.h.
+  bool is_byte_level() const;
 
  private:
   std::vector<PreTokenizerStage> stages_;

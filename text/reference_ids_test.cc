@@ -163,6 +163,17 @@ TEST(ReferenceIdsTest, EqualForMultilingualBertOnAllTextsAndCodePoints) {
                      testing::TestDataPath("tokenizers/mbert-uncased/tokenizer.json"));
 }
 
+TEST(ReferenceIdsTest, EqualForQwen3OnAllTextsAndCodePoints) {
+  REQUIRE_TEST_DATA("tokenizers/qwen3/tokenizer.json");
+  ExpectReferenceIds("qwen3", testing::TestDataPath("tokenizers/qwen3/tokenizer.json"));
+}
+
+TEST(ReferenceIdsTest, EqualForOlmoOnAllTextsAndCodePoints) {
+  REQUIRE_TEST_DATA("tokenizers/olmo-modernbert-vocab/tokenizer.json");
+  ExpectReferenceIds("olmo",
+                     testing::TestDataPath("tokenizers/olmo-modernbert-vocab/tokenizer.json"));
+}
+
 TEST(ReferenceIdsTest, EqualForTheDemoModelOnAllTextsAndCodePoints) {
   REQUIRE_DEMO_MODEL();
   REQUIRE_TEST_DATA("texts/tatoeba/tatoeba.jsonl");

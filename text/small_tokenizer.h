@@ -43,13 +43,34 @@ inline constexpr std::string_view kSmallTokenizerJson = R"({
   }
 })";
 
-/// The same with one passage replaced, for tests of what a file may say.
-inline std::string SmallTokenizerWith(std::string_view passage, std::string_view replacement) {
-  std::string json(kSmallTokenizerJson);
-  if (const size_t at = json.find(passage); at != std::string::npos) {
-    json.replace(at, passage.size(), replacement);
+/// Byte-level BPE as Qwen's files state it, on a small vocabulary.
+inline constexpr std::string_view kSmallBpeJson = R"({
+  "version": "1.0",
+  "added_tokens": [], "normalizer": {"type": "NFC"},
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+       "behavior": "Isolated", "invert": false},
+      {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}]},
+    "post_processor": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false},
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": "",
+      "end_of_word_suffix": "", "fuse_unk": false, "byte_fallback": false,
+      "vocab": {"a": 0, "b": 1, "Ġ": 2, "1": 3, "Ã": 4, "©": 5, "ab": 6, "Ġab": 7, "Ã©": 8},
+      "merges": ["a b", "Ġ ab", "Ã ©"]}})";
+
+/// One of these with one passage replaced, for tests of what a file may say.
+inline std::string Replaced(std::string_view json, std::string_view passage,
+                            std::string_view replacement) {
+  std::string text(json);
+  if (const size_t at = text.find(passage); at != std::string::npos) {
+    text.replace(at, passage.size(), replacement);
   }
-  return json;
+  return text;
+}
+inline std::string SmallTokenizerWith(std::string_view passage, std::string_view replacement) {
+  return Replaced(kSmallTokenizerJson, passage, replacement);
+}
+inline std::string SmallBpeWith(std::string_view passage, std::string_view replacement) {
+  return Replaced(kSmallBpeJson, passage, replacement);
 }
 
 inline void WriteFile(const std::filesystem::path& path, std::string_view content) {

@@ -49,6 +49,15 @@ Status CheckStageCount(const JsonObject& root, std::string_view key, size_t coun
   return {};
 }
 
+/// The expression of {"Regex": "…"}, or nullopt for {"String": …}.
+Result<std::optional<std::string>> ParseExpression(const JsonObject& stage) {
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> pattern, stage.Object("pattern"));
+  if (!pattern) {
+    return std::optional<std::string>();
+  }
+  return pattern->String("Regex");
+}
+
 /// {"String": "…"} as its string, which must not be empty; {"Regex": …} is refused.
 Result<std::string> ParseLiteralPattern(const JsonObject& stage, std::string_view what) {
   ASSIGN_OR_RETURN(const std::optional<JsonObject> pattern, stage.Object("pattern"));
@@ -129,6 +138,37 @@ Result<SplitBehavior> ParseBehavior(const JsonObject& json, std::string_view oth
       "behavior");
 }
 
+/// A known expression matches everything, so that these behaviours all give its matches.
+Result<PreTokenizerStage> ParseExpressionSplit(const std::string& expression,
+                                               const JsonObject& json) {
+  PreTokenizerStage stage;
+  stage.kind = PreTokenizerStage::Kind::kExpression;
+  stage.expression = FindSplitPattern(expression);
+  if (!stage.expression) {
+    return NotServed(json, "pre-tokenizer Split with the Regex", expression);
+  }
+  ASSIGN_OR_RETURN(const SplitBehavior behavior, ParseBehavior(json, ""));
+  ASSIGN_OR_RETURN(const bool invert, json.RequiredBool("invert"));
+  const bool gives_matches =
+      behavior == SplitBehavior::kIsolated || (behavior == SplitBehavior::kRemoved && invert);
+  if (!gives_matches) {
+    return NotServed(json, "pre-tokenizer Split with a Regex",
+                     "unless Isolated, or Removed and inverted");
+  }
+  return stage;
+}
+
+Result<PreTokenizerStage> ParseByteLevel(const JsonObject& json) {
+  PreTokenizerStage stage;
+  stage.kind = PreTokenizerStage::Kind::kByteLevel;
+  ASSIGN_OR_RETURN(stage.add_prefix_space, json.RequiredBool("add_prefix_space"));
+  ASSIGN_OR_RETURN(const std::optional<bool> use_regex, json.Bool("use_regex"));
+  if (use_regex.value_or(true)) {
+    stage.expression = SplitPattern::kGpt2;
+  }
+  return stage;
+}
+
 Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const JsonObject& json) {
   using Kind = PreTokenizerStage::Kind;
   PreTokenizerStage stage;
@@ -146,10 +186,16 @@ Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const 
     ASSIGN_OR_RETURN(const bool individual, json.RequiredBool("individual_digits"));
     stage.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
   } else if (type == "Split") {
+    ASSIGN_OR_RETURN(const std::optional<std::string> expression, ParseExpression(json));
+    if (expression) {
+      return ParseExpressionSplit(*expression, json);
+    }
     stage.kind = Kind::kPattern;
     ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "pre-tokenizer Split"));
     ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, ""));
     ASSIGN_OR_RETURN(stage.invert, json.RequiredBool("invert"));
+  } else if (type == "ByteLevel") {
+    return ParseByteLevel(json);
   } else if (type == "CharDelimiterSplit") {
     stage.kind = Kind::kPattern;
     stage.behavior = SplitBehavior::kRemoved;
@@ -300,6 +346,9 @@ Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root)
   if (part) {
     RETURN_IF_ERROR(ForEachStage(
         *part, "pretokenizers", [&](const std::string& type, const JsonObject& json) -> Status {
+          if (PreTokenizer(stages).is_byte_level()) {
+            return NotServed(json, "a pre-tokenizer behind ByteLevel", type);
+          }
           ASSIGN_OR_RETURN(PreTokenizerStage stage, ParsePreTokenizerStage(type, json));
           stages.push_back(std::move(stage));
           return CheckStageCount(root, "pre_tokenizer", stages.size());

@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "base/json.h"
+#include "text/model_parser.h"
 #include "text/stage_parser.h"
+#include "text/staged_tokenizer.h"
 #include "text/vocabulary_text.h"
-#include "text/wordpiece.h"
 
 namespace bouquet::text {
 namespace {
@@ -18,63 +19,6 @@ namespace fs = std::filesystem;
 using simdjson::dom::element;
 
 constexpr uintmax_t kMaxFileBytes = uintmax_t{256} << 20;
-
-/// The kind of a model part without "type", as older files have it: by the fields that only one
-/// kind has, in the order in which the reference tries them.
-std::string_view InferKind(const JsonObject& model) {
-  if (model.Has("merges")) {
-    return "BPE";
-  }
-  if (model.Has("continuing_subword_prefix") && model.Has("max_input_chars_per_word")) {
-    return "WordPiece";
-  }
-  const std::optional<element> vocabulary = model.Element("vocab");
-  return vocabulary && vocabulary->is_array() ? "Unigram" : "WordLevel";
-}
-
-Result<std::string> ModelKind(const JsonObject& model) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> type, model.String("type"));
-  return type ? *type : std::string(InferKind(model));
-}
-
-Status NotServed(const std::string& where, std::string_view kind) {
-  return Unimplemented(fmt::format("{}: text is not served for this kind of tokenizer yet, the "
-                                   "model takes token ids: {} (served: WordPiece)",
-                                   where, kind),
-                       "model.type");
-}
-
-Result<WordPieceSpec> ParseWordPiece(const JsonObject& model) {
-  constexpr int64_t kMaxCharacters = 1 << 20;
-  WordPieceSpec spec;
-  ASSIGN_OR_RETURN(spec.unknown_token, model.RequiredString("unk_token"));
-  ASSIGN_OR_RETURN(spec.continuing_prefix, model.RequiredString("continuing_subword_prefix"));
-  ASSIGN_OR_RETURN(spec.max_characters_per_word,
-                   model.RequiredInteger("max_input_chars_per_word", 0, kMaxCharacters));
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> vocabulary, model.Object("vocab"));
-  if (!vocabulary) {
-    return InvalidArgument(fmt::format("{}: \"vocab\" is missing", model.where()), "vocab");
-  }
-  bool has_unknown = false;
-  spec.tokens.reserve(vocabulary->object().size());
-  for (const auto& [token, value] : vocabulary->object()) {
-    int64_t id = 0;
-    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id >= Vocabulary::kMaxTokens) {
-      return InvalidArgument(
-          fmt::format("{}: \"vocab\": ids must be integers in 0..{}: token \"{}\"", model.where(),
-                      Vocabulary::kMaxTokens - 1, token),
-          "vocab");
-    }
-    has_unknown |= token == spec.unknown_token && !token.empty();
-    spec.tokens.emplace_back(token, static_cast<int32_t>(id));
-  }
-  if (!has_unknown) {
-    return InvalidArgument(fmt::format("{}: \"unk_token\" is not in the vocabulary: \"{}\"",
-                                       model.where(), spec.unknown_token),
-                           "unk_token");
-  }
-  return spec;
-}
 
 Result<std::vector<AddedToken>> ParseAddedTokens(const JsonObject& root) {
   std::vector<AddedToken> tokens;
@@ -124,28 +68,26 @@ Result<TokenizerFile> Assemble(const JsonDocument& document, bool lowercase_firs
     return InvalidArgument(fmt::format("{}: \"model\" is missing", root.where()), "model");
   }
   // The kind first: a file of another kind fails for that reason, not for one of its stages.
-  ASSIGN_OR_RETURN(const std::string kind, ModelKind(*model));
-  if (kind != "WordPiece") {
-    return NotServed(root.where(), kind);
-  }
+  RETURN_IF_ERROR(CheckModelKind(*model, root.where()));
   ASSIGN_OR_RETURN(const std::optional<std::string> version, root.String("version"));
   if (version.value_or("1.0") != "1.0") {
     return Unimplemented(
         fmt::format("{}: \"version\" is not served: \"{}\" (served: 1.0)", root.where(), *version),
         "version");
   }
-  ASSIGN_OR_RETURN(const WordPieceSpec spec, ParseWordPiece(*model));
   ASSIGN_OR_RETURN(std::vector<NormalizerStage> normalizer, ParseNormalizer(root));
-  ASSIGN_OR_RETURN(std::vector<PreTokenizerStage> pre_tokenizer, ParsePreTokenizer(root));
+  ASSIGN_OR_RETURN(std::vector<PreTokenizerStage> stages, ParsePreTokenizer(root));
+  PreTokenizer pre_tokenizer(std::move(stages));
+  ASSIGN_OR_RETURN(ParsedModel parsed, ParseModel(*model, pre_tokenizer.is_byte_level()));
   ASSIGN_OR_RETURN(const std::vector<AddedToken> added, ParseAddedTokens(root));
   TokenizerFile file;
   ASSIGN_OR_RETURN(file.post_processor, ParsePostProcessor(root));
   if (lowercase_first) {
     LowercaseFirst(normalizer);
   }
-  ASSIGN_OR_RETURN(file.tokenizer,
-                   WordPieceTokenizer::Create(spec, Normalizer(std::move(normalizer)),
-                                              PreTokenizer(std::move(pre_tokenizer)), added));
+  ASSIGN_OR_RETURN(file.tokenizer, StagedTokenizer::Create(std::move(parsed.model), parsed.tokens,
+                                                           Normalizer(std::move(normalizer)),
+                                                           std::move(pre_tokenizer), added));
   return file;
 }
 
@@ -190,7 +132,7 @@ Result<TokenizerFile> ReadTokenizerFolder(const fs::path& folder, bool lowercase
   };
   for (const auto& [name, kind] : kOtherKinds) {
     if (fs::exists(folder / name)) {
-      return NotServed((folder / name).string(), kind);
+      return ModelNotServed((folder / name).string(), kind);
     }
   }
   return NotFound(

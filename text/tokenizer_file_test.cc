@@ -13,6 +13,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr const char* kSmallMerges = R"(["a b", "Ġ ab", "Ã ©"])";
+
 Status ParseError(const std::string& json) {
   return ParseTokenizerJson(json, "tokenizer.json", false).status();
 }
@@ -37,25 +39,54 @@ TEST(TokenizerFileTest, RefusesOtherKindsByName) {
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
     EXPECT_THAT(status.message(), HasSubstr("takes token ids: " + kind));
   };
-  expect_kind(R"({"type": "BPE", "vocab": {}, "merges": []})", "BPE");
-  expect_kind(R"({"vocab": {}, "merges": []})", "BPE");
   expect_kind(R"({"vocab": [["a", -1.0]], "unk_id": 0})", "Unigram");
   expect_kind(R"({"vocab": {"a": 0}, "unk_token": "a"})", "WordLevel");
 }
 
-TEST(TokenizerFileTest, RefusesQwen3SayingThatTheModelTakesTokenIds) {
-  REQUIRE_TEST_DATA("tokenizers/qwen3/tokenizer.json");
-  const Status status =
-      ReadTokenizerFolder(testing::TestDataPath("tokenizers/qwen3"), false).status();
-  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(status.message(), HasSubstr("takes token ids: BPE"));
+TEST(TokenizerFileTest, ReadsByteLevelBpeWithMergesAsStringsOrPairs) {
+  for (const char* merges : {kSmallMerges, R"([["a", "b"], ["Ġ", "ab"], ["Ã", "©"]])"}) {
+    const auto file = ParseTokenizerJson(SmallBpeWith(kSmallMerges, merges), "t", false);
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    EXPECT_THAT(Ids(file.value(), "ab ab11"), ElementsAre(6, 7, 3, 3));
+    EXPECT_THAT(Ids(file.value(), "e\u0301"), ElementsAre(8));  // NFC first
+    EXPECT_EQ(file->tokenizer->Piece(7), "Ġab");
+  }
+}
+
+TEST(TokenizerFileTest, NamesWhatIsWrongWithABpeModel) {
+  const auto expect_message = [](const std::string& json, StatusCode code,
+                                 const std::string& part) {
+    const Status status = ParseError(json);
+    EXPECT_EQ(status.code(), code) << part;
+    EXPECT_THAT(status.message(), HasSubstr(part));
+  };
+  constexpr StatusCode kWrong = StatusCode::kInvalidArgument;
+  expect_message(SmallBpeWith(kSmallMerges, R"(["a b", "a"])"), kWrong,
+                 "\"merges\"[1] must be two tokens");
+  expect_message(SmallBpeWith(kSmallMerges, R"(["a b c"])"), kWrong,
+                 "\"merges\"[0] must be two tokens");
+  expect_message(SmallBpeWith(kSmallMerges, R"([["a", "b", "c"]])"), kWrong,
+                 "\"merges\"[0] must be two tokens");
+  expect_message(SmallBpeWith(kSmallMerges, R"([[1, 2]])"), kWrong,
+                 "\"merges\"[0] must be two tokens");
+  expect_message(SmallBpeWith(kSmallMerges, R"({})"), kWrong, "\"merges\" must be an array");
+  expect_message(SmallBpeWith(kSmallMerges, R"(["a b", "b b"])"), kWrong,
+                 "\"merges\"[1]: not in the vocabulary: \"bb\"");
+  expect_message(SmallBpeWith("\"unk_token\": null", "\"unk_token\": \"<u>\""), kWrong, "<u>");
+  constexpr StatusCode kNotServed = StatusCode::kUnimplemented;
+  expect_message(SmallBpeWith("\"dropout\": null", "\"dropout\": 0.1"), kNotServed, "dropout");
+  expect_message(SmallBpeWith("\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"w\""),
+                 kNotServed, "end_of_word_suffix");
+  expect_message(SmallBpeWith("(?i:'s", "(?i:'x"), kNotServed, "(?i:'x");
+  expect_message(SmallTokenizerWith("{\"type\": \"BertPreTokenizer\"}",
+                                    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}"),
+                 kNotServed, "ByteLevel pre-tokenizer is served with BPE only");
 }
 
 TEST(TokenizerFileTest, RefusesEveryOtherKindOfTheTestDataByName) {
   REQUIRE_TEST_DATA("tokenizers/xlm-roberta/tokenizer.json");
   const std::pair<const char*, const char*> kinds[] = {{"xlm-roberta", "Unigram"},
                                                        {"t5-small", "Unigram"},
-                                                       {"olmo-modernbert-vocab", "BPE"},
                                                        {"roberta-base", "byte-level BPE"},
                                                        {"mistral-spm", "SentencePiece"}};
   for (const auto& [folder, kind] : kinds) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "text/staged_tokenizer.h"
 #include "text/unicode/utf8.h"
 #include "text/wordpiece.h"
 
@@ -200,9 +201,10 @@ Result<TokenizerFile> ReadVocabularyText(const fs::path& folder, bool lowercase_
   TokenizerFile file;
   file.post_processor = BertPostProcessor(cls, sep);
   ASSIGN_OR_RETURN(file.tokenizer,
-                   WordPieceTokenizer::Create(
-                       spec, Normalizer(std::move(normalizer)),
-                       PreTokenizer({{.kind = PreTokenizerStage::Kind::kBert}}), settings.added));
+                   StagedTokenizer::Create(std::make_unique<WordPiece>(spec), spec.tokens,
+                                           Normalizer(std::move(normalizer)),
+                                           PreTokenizer({{.kind = PreTokenizerStage::Kind::kBert}}),
+                                           settings.added));
   return file;
 }
 

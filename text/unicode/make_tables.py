@@ -4,9 +4,10 @@
     python3 -m venv v && v/bin/pip install tokenizers==0.23.3 unicodedata2==17.0.1
     v/bin/python text/unicode/make_tables.py text/unicode
 
-The reference library mixes three versions of Unicode, and equal ids need all three:
+The reference library mixes four versions of Unicode, and equal ids need all of them:
   * whitespace, lowercase and numbers follow 17.0 (Rust's standard library), words the `regex` crate;
   * control, punctuation and nonspacing-mark categories follow 8.0 (the crate unicode_categories);
+  * letters, numbers and spaces in a pre-tokenizer's regular expression follow its engine, Oniguruma;
   * decomposition, composition and combining classes follow 9.0 (unicode-normalization-alignments).
 So each property of each code point is asked of the pinned library itself. Combining classes, which
 it does not show, and the candidates for compositions come from unicodedata 17.0 (both are stable:
@@ -16,7 +17,7 @@ Unicode never changes them for an assigned character) and are kept only where th
 import sys
 
 import unicodedata2 as ucd
-from tokenizers import normalizers, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 import tokenizers
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -24,7 +25,7 @@ HANGUL = range(0xAC00, 0xAC00 + 11172)
 
 # The order of unicode::Property.
 (WHITESPACE, CONTROL, PUNCTUATION, NONSPACING_MARK, MARK, WORD, NUMERIC, LOWERS, DECOMPOSES,
- DECOMPOSES_COMPATIBLY, REORDERS) = (1 << i for i in range(11))
+ DECOMPOSES_COMPATIBLY, REORDERS, REGEX_LETTER, REGEX_NUMBER, REGEX_SPACE) = (1 << i for i in range(14))
 
 
 def bert(**on):
@@ -56,6 +57,8 @@ def collect():
     nfd, nfkd = normalizers.NFD().normalize_str, normalizers.NFKD().normalize_str
     space, punctuation = pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()
     word, digits = pre_tokenizers.Whitespace(), pre_tokenizers.Digits()
+    classes_of_regex = [(flag, pre_tokenizers.Split(Regex(name), "removed")) for flag, name in (
+        (REGEX_LETTER, r"\p{L}"), (REGEX_NUMBER, r"\p{N}"), (REGEX_SPACE, r"\s"))]
     flags, classes, lowered, canonical, compatible = {}, {}, {}, {}, {}
     for c in CODE_POINTS:
         x = chr(c)
@@ -75,6 +78,9 @@ def collect():
             f |= WORD
         if is_isolated(digits, between):
             f |= NUMERIC
+        for flag, split in classes_of_regex:
+            if not split.pre_tokenize_str(x):
+                f |= flag
         if lower(x) != x:
             f |= LOWERS
             lowered[c] = lower(x)

@@ -18,6 +18,10 @@ enum Property : uint16_t {
   kDecomposes = 1 << 8,      // canonically; Hangul syllables have no bit
   kDecomposesCompatibly = 1 << 9,
   kReorders = 1 << 10,  // its combining class is not 0
+  // \p{L}, \p{N} and \s of the engine that runs a pre-tokenizer's regular expressions.
+  kRegexLetter = 1 << 11,
+  kRegexNumber = 1 << 12,
+  kRegexSpace = 1 << 13,
 };
 
 /// The Property bits of `c`. `c` must be under 0x110000.

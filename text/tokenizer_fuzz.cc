@@ -14,6 +14,7 @@
 namespace {
 
 using bouquet::text::EncodeScratch;
+using bouquet::text::SmallBpeWith;
 using bouquet::text::SmallTokenizerWith;
 using bouquet::text::TokenizerFile;
 
@@ -42,6 +43,11 @@ std::vector<TokenizerFile> LoadConfigurations() {
         "pattern": {"String": "a"}, "invert": false, "behavior": ")") +
                            behavior + R"("}, {"type": "Digits", "individual_digits": false}]})"));
   }
+  add(std::string(bouquet::text::kSmallBpeJson));
+  add(SmallBpeWith("\"unk_token\": null", "\"unk_token\": \"1\""));
+  add(SmallBpeWith("\"byte_fallback\": false", "\"ignore_merges\": true"));
+  add(SmallBpeWith(R"("add_prefix_space": false, "trim_offsets": false, "use_regex": false)",
+                   R"("add_prefix_space": true, "trim_offsets": false, "use_regex": true)"));
   return files;
 }
 

@@ -23,8 +23,8 @@ std::string DataPath(const std::string& name) {
   return std::string(folder != nullptr ? folder : "build/test_data") + "/" + name;
 }
 
-TokenizerFile LoadBert() {
-  return ReadTokenizerFolder(DataPath("tokenizers/bert-uncased"), false).value();
+TokenizerFile Load(const std::string& tokenizer) {
+  return ReadTokenizerFolder(DataPath("tokenizers/" + tokenizer), false).value();
 }
 
 /// The "text" of each line of a JSON-lines file.
@@ -39,8 +39,8 @@ std::vector<std::string> Texts(const std::string& name) {
   return texts;
 }
 
-void EncodeAll(benchmark::State& state, const std::string& name) {
-  const TokenizerFile file = LoadBert();
+void EncodeAll(benchmark::State& state, const std::string& tokenizer, const std::string& name) {
+  const TokenizerFile file = Load(tokenizer);
   const std::vector<std::string> texts = Texts(name);
   EncodeScratch scratch;
   std::vector<int32_t> ids;
@@ -55,11 +55,17 @@ void EncodeAll(benchmark::State& state, const std::string& name) {
   }
   state.SetBytesProcessed(num_bytes);
 }
-BENCHMARK_CAPTURE(EncodeAll, english_abstracts, "texts/scifact/corpus.jsonl");
-BENCHMARK_CAPTURE(EncodeAll, languages_388, "texts/udhr/udhr.jsonl");
+constexpr const char* kAbstracts = "texts/scifact/corpus.jsonl";
+constexpr const char* kLanguages = "texts/udhr/udhr.jsonl";
+BENCHMARK_CAPTURE(EncodeAll, bert_english_abstracts, "bert-uncased", kAbstracts);
+BENCHMARK_CAPTURE(EncodeAll, bert_languages_388, "bert-uncased", kLanguages);
+BENCHMARK_CAPTURE(EncodeAll, qwen3_english_abstracts, "qwen3", kAbstracts);
+BENCHMARK_CAPTURE(EncodeAll, qwen3_languages_388, "qwen3", kLanguages);
+BENCHMARK_CAPTURE(EncodeAll, olmo_english_abstracts, "olmo-modernbert-vocab", kAbstracts);
+BENCHMARK_CAPTURE(EncodeAll, olmo_languages_388, "olmo-modernbert-vocab", kLanguages);
 
 void EncodeQueriesUnseen(benchmark::State& state) {
-  const TokenizerFile file = LoadBert();
+  const TokenizerFile file = Load("bert-uncased");
   const std::vector<std::string> texts = Texts("texts/scifact/queries.jsonl");
   EncodeScratch scratch;
   std::vector<int32_t> ids;
@@ -77,7 +83,7 @@ void EncodeQueriesUnseen(benchmark::State& state) {
 BENCHMARK(EncodeQueriesUnseen);
 
 void Encode512TokensUnseen(benchmark::State& state) {
-  const TokenizerFile file = LoadBert();
+  const TokenizerFile file = Load("bert-uncased");
   EncodeScratch scratch;
   std::vector<int32_t> ids;
   std::vector<std::string> texts;
@@ -108,14 +114,15 @@ void Encode512TokensUnseen(benchmark::State& state) {
 }
 BENCHMARK(Encode512TokensUnseen)->Unit(benchmark::kMicrosecond);
 
-void Load(benchmark::State& state, const std::string& name) {
+void LoadFolder(benchmark::State& state, const std::string& tokenizer) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(ReadTokenizerFolder(DataPath(name), false).value());
+    benchmark::DoNotOptimize(Load(tokenizer));
   }
 }
-BENCHMARK_CAPTURE(Load, bert, "tokenizers/bert-uncased")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(Load, multilingual_bert, "tokenizers/mbert-uncased")
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LoadFolder, bert, "bert-uncased")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LoadFolder, multilingual_bert, "mbert-uncased")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LoadFolder, qwen3, "qwen3")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LoadFolder, olmo, "olmo-modernbert-vocab")->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace bouquet::text

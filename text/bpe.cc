@@ -1,0 +1,284 @@
+#include "text/bpe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/check.h"
+#include "text/byte_level.h"
+#include "text/unicode/utf8.h"
+#include "text/vocabulary.h"
+
+namespace bouquet::text {
+namespace {
+
+constexpr uint64_t kNoKey = std::numeric_limits<uint64_t>::max();
+
+uint64_t KeyOf(int32_t left, int32_t right) {
+  return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
+}
+
+/// Heap order: the lowest rank on top, of equal ranks the leftmost.
+bool ComesLater(const BpeMerge& a, const BpeMerge& b) {
+  return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+}
+
+}  // namespace
+
+Bpe::MergeTable::MergeTable(size_t count) {
+  const size_t size = std::bit_ceil(std::max<size_t>(16, 2 * count));
+  slots_.assign(size, {kNoKey, {0, 0}});
+  shift_ = 64 - std::countr_zero(size);
+}
+
+size_t Bpe::MergeTable::First(uint64_t key) const {
+  return static_cast<size_t>((key * 0x9E3779B97F4A7C15) >> shift_);
+}
+
+void Bpe::MergeTable::Insert(int32_t left, int32_t right, Merge merge) {
+  const uint64_t key = KeyOf(left, right);
+  size_t i = First(key);
+  while (slots_[i].key != kNoKey && slots_[i].key != key) {
+    i = (i + 1) & (slots_.size() - 1);
+  }
+  slots_[i] = {key, merge};
+}
+
+const Bpe::MergeTable::Merge* Bpe::MergeTable::Find(int32_t left, int32_t right) const {
+  const uint64_t key = KeyOf(left, right);
+  for (size_t i = First(key); slots_[i].key != kNoKey; i = (i + 1) & (slots_.size() - 1)) {
+    if (slots_[i].key == key) {
+      return &slots_[i].merge;
+    }
+  }
+  return nullptr;
+}
+
+Bpe::Bpe(const BpeSpec& spec, size_t num_merges)
+    : byte_level_(spec.byte_level),
+      byte_fallback_(spec.byte_fallback),
+      fuse_unknown_(spec.fuse_unknown),
+      ignore_merges_(spec.ignore_merges),
+      merges_(num_merges) {}
+
+Result<std::unique_ptr<Bpe>> Bpe::Create(const BpeSpec& spec) {
+  std::unique_ptr<Bpe> bpe(new Bpe(spec, spec.merges.size()));
+  RETURN_IF_ERROR(bpe->AddTokens(spec));
+  RETURN_IF_ERROR(bpe->AddMerges(spec));
+  return bpe;
+}
+
+Status Bpe::AddTokens(const BpeSpec& spec) {
+  std::vector<DoubleArrayTrie::Entry> entries;
+  entries.reserve(spec.tokens.size());
+  std::string bytes;  // of all tokens, one after the other
+  if (byte_level_) {
+    size_t size = 0;
+    for (const auto& [token, id] : spec.tokens) {
+      size += token.size();
+    }
+    bytes.reserve(size);  // never moves: entries point into it
+  }
+  bool has_empty_token = false;
+  for (const auto& [token, id] : spec.tokens) {
+    num_ids_ = std::max(num_ids_, id + 1);
+    has_empty_token |= token.empty();
+    if (!byte_level_) {
+      entries.emplace_back(token, id);
+      continue;
+    }
+    const size_t begin = bytes.size();
+    if (AppendBytesOfToken(token, bytes)) {
+      entries.emplace_back(std::string_view(bytes).substr(begin), id);
+    } else {
+      other_tokens_.insert_or_assign(std::string(token), id);
+    }
+  }
+  trie_ = DoubleArrayTrie::Build(std::move(entries));
+  num_tokens_ = trie_.num_keys() + other_tokens_.size() + (has_empty_token ? 1 : 0);
+  whole_ = std::make_unique<std::atomic<Whole>[]>(static_cast<size_t>(num_ids_));
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    byte_ids_[byte] = byte_fallback_ ? Id(fmt::format("<0x{:02X}>", byte))
+                      : byte_level_  ? Id(TokenOfByte(static_cast<uint8_t>(byte)))
+                                     : kNone;
+  }
+  if (!spec.unknown_token.empty()) {
+    unknown_id_ = Id(spec.unknown_token);
+    if (unknown_id_ == kNone) {
+      return InvalidArgument(
+          fmt::format("\"unk_token\" is not in the vocabulary: \"{}\"", spec.unknown_token),
+          "unk_token");
+    }
+  }
+  return {};
+}
+
+Status Bpe::AddMerges(const BpeSpec& spec) {
+  std::string both;
+  for (size_t rank = 0; rank < spec.merges.size(); ++rank) {
+    const auto& [left, right] = spec.merges[rank];
+    both.assign(left).append(right);
+    const int32_t left_id = Id(left);
+    const int32_t right_id = Id(right);
+    const int32_t id = Id(both);
+    if (left_id == kNone || right_id == kNone || id == kNone) {
+      return InvalidArgument(fmt::format("\"merges\"[{}]: not in the vocabulary: \"{}\"", rank,
+                                         left_id == kNone    ? left
+                                         : right_id == kNone ? right
+                                                             : std::string_view(both)),
+                             "merges");
+    }
+    merges_.Insert(left_id, right_id, {static_cast<uint32_t>(rank), id});
+  }
+  return {};
+}
+
+int32_t Bpe::Id(std::string_view token) const {
+  std::string bytes;
+  if (byte_level_) {
+    if (!AppendBytesOfToken(token, bytes)) {
+      const auto found = other_tokens_.find(std::string(token));
+      return found == other_tokens_.end() ? kNone : found->second;
+    }
+    token = bytes;
+  }
+  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, token);
+  return node == DoubleArrayTrie::kDead || token.empty() ? kNone : trie_.Value(node);
+}
+
+void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+  // Most pieces of a text are tokens, and come out of the merges as such.
+  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, piece);
+  const int32_t whole_id =
+      node == DoubleArrayTrie::kDead ? DoubleArrayTrie::kNoValue : trie_.Value(node);
+  std::atomic<Whole>* whole =
+      whole_id == DoubleArrayTrie::kNoValue ? nullptr : &whole_[static_cast<size_t>(whole_id)];
+  if (whole != nullptr &&
+      (ignore_merges_ || whole->load(std::memory_order_relaxed) == Whole::kOne)) {
+    ids.push_back(whole_id);
+    return;
+  }
+  Begin(piece, scratch.symbols);
+  Merge(scratch);
+  const size_t size_before = ids.size();
+  for (int32_t i = 0; i >= 0 && !scratch.symbols.empty();
+       i = scratch.symbols[static_cast<size_t>(i)].next) {
+    ids.push_back(scratch.symbols[static_cast<size_t>(i)].id);
+  }
+  if (whole != nullptr) {
+    const bool is_one = ids.size() == size_before + 1 && ids.back() == whole_id;
+    whole->store(is_one ? Whole::kOne : Whole::kParts, std::memory_order_relaxed);
+  }
+}
+
+void Bpe::Begin(std::string_view piece, std::vector<BpeSymbol>& symbols) const {
+  symbols.clear();
+  BpeSymbol unknown{kNone, 0, 0, false};
+  while (!piece.empty()) {
+    const size_t num_bytes = byte_level_ ? 1 : unicode::Decode(piece).num_bytes;
+    BeginAtCharacter(piece.substr(0, num_bytes), symbols, unknown);
+    piece.remove_prefix(num_bytes);
+  }
+  if (unknown.id != kNone) {
+    symbols.push_back(unknown);
+  }
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    symbols[i].previous = static_cast<int32_t>(i) - 1;
+    symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : kNone;
+  }
+}
+
+/// `unknown` is an unknown token that has not been put down yet, since more may join it. The
+/// reference lets byte fallback overtake it; so do we.
+void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& symbols,
+                           BpeSymbol& unknown) const {
+  const auto put = [&symbols](int32_t id) { symbols.push_back({id, 0, 0, false}); };
+  int32_t id = kNone;
+  if (byte_level_ && !byte_fallback_) {
+    id = byte_ids_[static_cast<unsigned char>(character[0])];
+  } else {
+    const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, character);
+    id = node == DoubleArrayTrie::kDead ? kNone : trie_.Value(node);
+  }
+  if (id != kNone) {
+    if (unknown.id != kNone) {
+      symbols.push_back(unknown);
+      unknown.id = kNone;
+    }
+    put(id);
+    return;
+  }
+  const auto has_byte = [this](char byte) {
+    return byte_ids_[static_cast<unsigned char>(byte)] != kNone;
+  };
+  if (byte_fallback_ && std::ranges::all_of(character, has_byte)) {
+    for (const char byte : character) {
+      put(byte_ids_[static_cast<unsigned char>(byte)]);
+    }
+    return;
+  }
+  if (unknown_id_ == kNone) {
+    return;
+  }
+  if (unknown.id != kNone && !fuse_unknown_) {
+    symbols.push_back(unknown);
+  }
+  unknown.id = unknown_id_;
+}
+
+void Bpe::QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_t right,
+                     std::vector<BpeMerge>& queue) const {
+  if (left < 0 || right < 0) {
+    return;
+  }
+  const MergeTable::Merge* merge =
+      merges_.Find(symbols[static_cast<size_t>(left)].id, symbols[static_cast<size_t>(right)].id);
+  if (merge != nullptr) {
+    queue.push_back({merge->rank, left, merge->id});
+  }
+}
+
+void Bpe::Merge(EncodeScratch& scratch) const {
+  std::vector<BpeSymbol>& symbols = scratch.symbols;
+  std::vector<BpeMerge>& queue = scratch.merges;
+  queue.clear();
+  for (size_t i = 1; i < symbols.size(); ++i) {
+    QueueMerge(symbols, static_cast<int32_t>(i) - 1, static_cast<int32_t>(i), queue);
+  }
+  std::ranges::make_heap(queue, ComesLater);
+  const auto push = [&](int32_t left, int32_t right) {
+    const size_t size_before = queue.size();
+    QueueMerge(symbols, left, right, queue);
+    if (queue.size() > size_before) {
+      std::ranges::push_heap(queue, ComesLater);
+    }
+  };
+  while (!queue.empty()) {
+    const BpeMerge top = queue.front();
+    std::ranges::pop_heap(queue, ComesLater);
+    queue.pop_back();
+    BpeSymbol& left = symbols[static_cast<size_t>(top.left)];
+    if (left.is_merged || left.next == kNone) {
+      continue;
+    }
+    BpeSymbol& right = symbols[static_cast<size_t>(left.next)];
+    // The neighbours may have changed since; what counts is, as in the reference, that they still
+    // make the same token, be it by another pair.
+    const MergeTable::Merge* now = merges_.Find(left.id, right.id);
+    if (now == nullptr || now->id != top.id) {
+      continue;
+    }
+    left.id = top.id;
+    left.next = right.next;
+    right.is_merged = true;
+    if (left.next != kNone) {
+      symbols[static_cast<size_t>(left.next)].previous = top.left;
+    }
+    push(left.previous, top.left);
+    push(top.left, left.next);
+  }
+}
+
+}  // namespace bouquet::text

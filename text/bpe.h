@@ -1,0 +1,97 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "text/double_array_trie.h"
+#include "text/token_model.h"
+
+namespace bouquet::text {
+
+/// What a BPE model is made of; strings point into the file that was parsed.
+struct BpeSpec {
+  TokenList tokens;
+  /// By rank: the first is merged first. Of a pair that is listed twice the last rank counts.
+  std::vector<std::pair<std::string_view, std::string_view>> merges;
+  std::string unknown_token;  // empty: what the vocabulary lacks is dropped
+  /// Tokens are written in the alphabet of byte_level.h, and pieces are bytes.
+  bool byte_level = false;
+  bool byte_fallback = false;  // what the vocabulary lacks becomes its bytes' tokens, "<0x0A>"
+  bool fuse_unknown = false;   // unknown characters side by side are one unknown token
+  bool ignore_merges = false;  // a piece that is a token is that token, whatever merges would make
+};
+
+/// Byte-pair encoding (Sennrich et al. 2016): a piece starts as bytes or characters; of all
+/// neighbours the pair with the lowest rank is merged, the leftmost first, until none can be.
+/// n log n in the length of the piece. Immutable as seen from outside. Thread: any.
+class Bpe final : public TokenModel {
+ public:
+  /// Error: kInvalidArgument for a merge or an unknown token that the vocabulary lacks.
+  static Result<std::unique_ptr<Bpe>> Create(const BpeSpec& spec);
+
+  void Encode(std::string_view piece, EncodeScratch& scratch,
+              std::vector<int32_t>& ids) const override;
+  int32_t Id(std::string_view token) const override;
+  size_t num_tokens() const override { return num_tokens_; }
+
+ private:
+  static constexpr int32_t kNone = -1;
+
+  /// (left, right) → rank and merged token; open addressing, half full at most.
+  class MergeTable {
+   public:
+    struct Merge {
+      uint32_t rank;
+      int32_t id;
+    };
+    explicit MergeTable(size_t count);
+    void Insert(int32_t left, int32_t right, Merge merge);
+    const Merge* Find(int32_t left, int32_t right) const;
+
+   private:
+    struct Slot {
+      uint64_t key;
+      Merge merge;
+    };
+    size_t First(uint64_t key) const;
+    std::vector<Slot> slots_;
+    int shift_ = 0;
+  };
+
+  Bpe(const BpeSpec& spec, size_t num_merges);
+  Status AddTokens(const BpeSpec& spec);
+  Status AddMerges(const BpeSpec& spec);
+  void Begin(std::string_view piece, std::vector<BpeSymbol>& symbols) const;
+  void BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& symbols,
+                        BpeSymbol& unknown) const;
+  void Merge(EncodeScratch& scratch) const;
+  void QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_t right,
+                  std::vector<BpeMerge>& queue) const;
+
+  // How a whole piece that is a token comes out of the merges: not yet known, as that token, in
+  // parts. Found out when such a piece is first met, and the same whoever finds it.
+  enum class Whole : uint8_t { kUnknown, kOne, kParts };
+
+  bool byte_level_;
+  bool byte_fallback_;
+  bool fuse_unknown_;
+  bool ignore_merges_;
+  int32_t unknown_id_ = kNone;
+  DoubleArrayTrie trie_;                                   // tokens as bytes of text
+  std::unordered_map<std::string, int32_t> other_tokens_;  // that stand for no bytes
+  size_t num_tokens_ = 0;
+  std::array<int32_t, 256> byte_ids_{};  // of single bytes, or of "<0xNN>" with byte_fallback
+  MergeTable merges_;
+  std::unique_ptr<std::atomic<Whole>[]> whole_;  // by id
+  int32_t num_ids_ = 0;
+};
+
+}  // namespace bouquet::text

@@ -1,0 +1,185 @@
+#include "text/model_parser.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "text/bpe.h"
+#include "text/vocabulary.h"
+#include "text/wordpiece.h"
+
+namespace bouquet::text {
+namespace {
+
+using simdjson::dom::element;
+
+/// The kind of a model part without "type", as older files have it: by the fields that only one
+/// kind has, in the order in which the reference tries them.
+std::string_view InferKind(const JsonObject& model) {
+  if (model.Has("merges")) {
+    return "BPE";
+  }
+  if (model.Has("continuing_subword_prefix") && model.Has("max_input_chars_per_word")) {
+    return "WordPiece";
+  }
+  const std::optional<simdjson::dom::element> vocabulary = model.Element("vocab");
+  return vocabulary && vocabulary->is_array() ? "Unigram" : "WordLevel";
+}
+
+Result<std::string> ModelKind(const JsonObject& model) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> type, model.String("type"));
+  return type ? *type : std::string(InferKind(model));
+}
+
+/// "vocab": {"token": id, …}.
+Result<TokenList> ParseVocabulary(const JsonObject& model) {
+  ASSIGN_OR_RETURN(const std::optional<JsonObject> vocabulary, model.Object("vocab"));
+  if (!vocabulary) {
+    return InvalidArgument(fmt::format("{}: \"vocab\" is missing", model.where()), "vocab");
+  }
+  TokenList tokens;
+  tokens.reserve(vocabulary->object().size());
+  for (const auto& [token, value] : vocabulary->object()) {
+    int64_t id = 0;
+    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id >= Vocabulary::kMaxTokens) {
+      return InvalidArgument(
+          fmt::format("{}: \"vocab\": ids must be integers in 0..{}: token \"{}\"", model.where(),
+                      Vocabulary::kMaxTokens - 1, token),
+          "vocab");
+    }
+    tokens.emplace_back(token, static_cast<int32_t>(id));
+  }
+  return tokens;
+}
+
+Result<WordPieceSpec> ParseWordPiece(const JsonObject& model) {
+  constexpr int64_t kMaxCharacters = 1 << 20;
+  WordPieceSpec spec;
+  ASSIGN_OR_RETURN(spec.unknown_token, model.RequiredString("unk_token"));
+  ASSIGN_OR_RETURN(spec.continuing_prefix, model.RequiredString("continuing_subword_prefix"));
+  ASSIGN_OR_RETURN(spec.max_characters_per_word,
+                   model.RequiredInteger("max_input_chars_per_word", 0, kMaxCharacters));
+  ASSIGN_OR_RETURN(spec.tokens, ParseVocabulary(model));
+  const bool has_unknown = !spec.unknown_token.empty() &&
+                           std::ranges::find(spec.tokens, spec.unknown_token,
+                                             &TokenList::value_type::first) != spec.tokens.end();
+  if (!has_unknown) {
+    return InvalidArgument(fmt::format("{}: \"unk_token\" is not in the vocabulary: \"{}\"",
+                                       model.where(), spec.unknown_token),
+                           "unk_token");
+  }
+  return spec;
+}
+
+Status BadMerge(const JsonObject& model, size_t index) {
+  return InvalidArgument(fmt::format("{}: \"merges\"[{}] must be two tokens, in one string with a "
+                                     "space between them or in an array",
+                                     model.where(), index),
+                         "merges");
+}
+
+/// ["a b", …], or [["a", "b"], …] as newer files have it.
+Status ParseMerges(const JsonObject& model, BpeSpec& spec) {
+  simdjson::dom::array merges;
+  const std::optional<element> list = model.Element("merges");
+  if (!list || list->get_array().get(merges) != simdjson::SUCCESS) {
+    return InvalidArgument(fmt::format("{}: \"merges\" must be an array", model.where()), "merges");
+  }
+  spec.merges.reserve(merges.size());
+  for (const element merge : merges) {
+    std::string_view left;
+    std::string_view right;
+    if (merge.get_string().get(left) == simdjson::SUCCESS) {
+      const size_t space = left.find(' ');
+      if (space == std::string_view::npos || left.find(' ', space + 1) != std::string_view::npos) {
+        return BadMerge(model, spec.merges.size());
+      }
+      right = left.substr(space + 1);
+      left = left.substr(0, space);
+    } else {
+      simdjson::dom::array pair;
+      if (merge.get_array().get(pair) != simdjson::SUCCESS || pair.size() != 2 ||
+          pair.at(0).get_string().get(left) != simdjson::SUCCESS ||
+          pair.at(1).get_string().get(right) != simdjson::SUCCESS) {
+        return BadMerge(model, spec.merges.size());
+      }
+    }
+    spec.merges.emplace_back(left, right);
+  }
+  return {};
+}
+
+Result<BpeSpec> ParseBpe(const JsonObject& model, bool byte_level) {
+  BpeSpec spec;
+  spec.byte_level = byte_level;
+  ASSIGN_OR_RETURN(const std::optional<double> dropout, model.Number("dropout"));
+  if (dropout.value_or(0) != 0) {
+    return Unimplemented(fmt::format("{}: \"dropout\" is not served, which makes ids random: {}",
+                                     model.where(), *dropout),
+                         "dropout");
+  }
+  for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> affix, model.String(key));
+    if (!affix.value_or("").empty()) {
+      return Unimplemented(fmt::format("{}: \"{}\" of a BPE model is not served: \"{}\"",
+                                       model.where(), key, *affix),
+                           std::string(key));
+    }
+  }
+  const auto flag = [&model](std::string_view key, bool& value) -> Status {
+    ASSIGN_OR_RETURN(const std::optional<bool> stated, model.Bool(key));
+    value = stated.value_or(false);
+    return {};
+  };
+  RETURN_IF_ERROR(flag("byte_fallback", spec.byte_fallback));
+  RETURN_IF_ERROR(flag("fuse_unk", spec.fuse_unknown));
+  RETURN_IF_ERROR(flag("ignore_merges", spec.ignore_merges));
+  if (byte_level && spec.byte_fallback) {
+    return Unimplemented(
+        fmt::format("{}: \"byte_fallback\" is not served for bytes", model.where()),
+        "byte_fallback");
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> unknown, model.String("unk_token"));
+  spec.unknown_token = unknown.value_or("");
+  ASSIGN_OR_RETURN(spec.tokens, ParseVocabulary(model));
+  RETURN_IF_ERROR(ParseMerges(model, spec));
+  return spec;
+}
+
+}  // namespace
+
+Status CheckModelKind(const JsonObject& model, const std::string& where) {
+  ASSIGN_OR_RETURN(const std::string kind, ModelKind(model));
+  return kind == "WordPiece" || kind == "BPE" ? Status() : ModelNotServed(where, kind);
+}
+
+Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
+  ASSIGN_OR_RETURN(const std::string kind, ModelKind(model));
+  ParsedModel parsed;
+  if (kind == "BPE") {
+    ASSIGN_OR_RETURN(BpeSpec spec, ParseBpe(model, byte_level));
+    ASSIGN_OR_RETURN(parsed.model, Bpe::Create(spec));
+    parsed.tokens = std::move(spec.tokens);
+    return parsed;
+  }
+  if (byte_level) {
+    return Unimplemented(
+        fmt::format("{}: a ByteLevel pre-tokenizer is served with BPE only, not with {}",
+                    model.where(), kind),
+        "pre_tokenizer");
+  }
+  ASSIGN_OR_RETURN(WordPieceSpec spec, ParseWordPiece(model));
+  parsed.model = std::make_unique<WordPiece>(spec);
+  parsed.tokens = std::move(spec.tokens);
+  return parsed;
+}
+
+Status ModelNotServed(const std::string& where, std::string_view kind) {
+  return Unimplemented(fmt::format("{}: text is not served for this kind of tokenizer yet, the "
+                                   "model takes token ids: {} (served: WordPiece, BPE)",
+                                   where, kind),
+                       "model.type");
+}
+
+}  // namespace bouquet::text

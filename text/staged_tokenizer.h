@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "text/added_tokens.h"
+#include "text/normalizer.h"
+#include "text/pre_tokenizer.h"
+#include "text/token_model.h"
+#include "text/tokenizer.h"
+#include "text/vocabulary.h"
+
+namespace bouquet::text {
+
+/// Added tokens, normalizer, pre-tokenizer and a model put together. Immutable. Thread: any.
+class StagedTokenizer final : public Tokenizer {
+ public:
+  /// `tokens` is the vocabulary that `model` was made of; `added` as the file states them, in its
+  /// order. Their ids follow the reference: that of the model's vocabulary, else the next free one;
+  /// a file that states another is warned about. Error: kUnimplemented for a normalized token that
+  /// normalizes to nothing; kInvalidArgument when ids run out.
+  static Result<std::unique_ptr<StagedTokenizer>> Create(std::unique_ptr<TokenModel> model,
+                                                         const TokenList& tokens,
+                                                         Normalizer normalizer,
+                                                         PreTokenizer pre_tokenizer,
+                                                         const std::vector<AddedToken>& added);
+
+  void Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
+              std::vector<int32_t>& ids) const override;
+  std::string_view Piece(int32_t id) const override { return vocabulary_.Piece(id); }
+  int32_t vocabulary_size() const override { return vocabulary_.size(); }
+
+ private:
+  StagedTokenizer(std::unique_ptr<TokenModel> model, const TokenList& tokens, Normalizer normalizer,
+                  PreTokenizer pre_tokenizer);
+  Result<std::vector<AddedToken>> SettleIds(const std::vector<AddedToken>& added) const;
+  Status AddTokens(const std::vector<AddedToken>& settled);
+
+  std::unique_ptr<TokenModel> model_;
+  Normalizer normalizer_;
+  PreTokenizer pre_tokenizer_;
+  AddedTokenMatcher raw_added_;
+  AddedTokenMatcher normalized_added_;
+  Vocabulary vocabulary_;
+};
+
+}  // namespace bouquet::text
