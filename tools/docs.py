@@ -349,18 +349,20 @@ VERBS = {"instruction_sets": "bench isa",
 
 
 def newest_of_each_model(results, item):
+    """{key: (result, model)}; sets of quality that were measured in other runs of a model have tables of their own."""
     found = {}
     for result in results:
         if item in result:
             models = [part["model"] for part in result[item]] if item == "cpu_peers" else [result["model"]]
-            found.update({model: result for model in models})
+            sets = tuple(row["set"] for row in result[item]) if item == "quality" else ()
+            found.update({(model, sets): (result, model) for model in models})
     return found
 
 
 def rendered(item, results):
     if item in MODEL_ITEMS:
         newest_ones = newest_of_each_model(results, "cpu_peers" if item == "cpu_summary" else item)
-        return "\n".join(filter(None, (MODEL_ITEMS[item](result, model) for model, result in newest_ones.items())))
+        return "\n".join(filter(None, (MODEL_ITEMS[item](result, model) for result, model in newest_ones.values())))
     result = newest(results, item)
     return ITEMS[item](result) if result else ""
 
