@@ -4,7 +4,8 @@ import subprocess
 
 # One short query, one longer, and a full batch.
 CELLS = "sequences:1/tokens:8|sequences:1/tokens:32|sequences:4/tokens:256"
-REPETITIONS = 5
+REPETITIONS = 3
+ORDER = ("best", "avx512", "avx2", "plain")
 
 
 def measure(binary):
@@ -21,7 +22,7 @@ def measure(binary):
 
 
 def parse(benchmarks):
-    """Of Google Benchmark's list; names are Step/DTYPE[_ISA]/sequences:N/tokens:N/threads:N/..."""
+    """Of Google Benchmark's list, in an order for reading; names are Step/DTYPE[_ISA]/sequences:N/tokens:N/threads:N/..."""
     rows = []
     for found in benchmarks:
         if found.get("aggregate_name") != "median" or found.get("error_occurred"):
@@ -31,4 +32,4 @@ def parse(benchmarks):
         rows.append({"isa": isa or "best", "dtype": {"f32": "float32", "bf16": "bfloat16"}[dtype],
                      "sequences": int(sequences.partition(":")[2]), "tokens": int(tokens.partition(":")[2]),
                      "ms": found["real_time"], "cpu_ms": found["cpu_ms"], "of_peak_busy": found["busy"]})
-    return rows
+    return sorted(rows, key=lambda row: (row["dtype"] != "float32", ORDER.index(row["isa"]), row["sequences"] * row["tokens"]))

@@ -116,7 +116,8 @@ def instruction_sets(result):
     rows = [[dtype, isa.replace("best", "all it has")]
             + [f"{row['ms']:.2f} ms, **{100 * row['of_peak_busy']:.0f} %**" for row in cells]
             for (dtype, isa), cells in found.items()]
-    return table(["one thread", "kernels", *batches], rows) + "\n" + source_line({**result, "model": "MiniLM's shape"})
+    return (table(["one thread", "kernels", *batches], rows) + "\n"
+            + source_line({**result, "model": "MiniLM's shape", "dtype": "float32 and bfloat16"}))
 
 
 def gpu_source_line(result):

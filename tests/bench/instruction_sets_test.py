@@ -20,6 +20,13 @@ class InstructionSetsTest(unittest.TestCase):
     def test_without_a_name_it_is_the_best_set(self):
         self.assertEqual(parse([entry("Step/f32/sequences:1/tokens:8/threads:1/real_time")])[0]["isa"], "best")
 
+    def test_gives_rows_in_an_order_for_reading(self):
+        names = [f"Step/{kernels}/sequences:{count}/tokens:8/threads:1/real_time"
+                 for kernels in ("bf16", "f32_plain", "f32") for count in (4, 1)]
+        found = [(row["dtype"], row["isa"], row["sequences"]) for row in parse([entry(name) for name in names])]
+        self.assertEqual(found, [("float32", "best", 1), ("float32", "best", 4), ("float32", "plain", 1), ("float32", "plain", 4),
+                                 ("bfloat16", "best", 1), ("bfloat16", "best", 4)])
+
     def test_leaves_out_other_aggregates_and_sets_that_the_processor_lacks(self):
         name = "Step/f32_avx512/sequences:1/tokens:8/threads:1/real_time"
         self.assertEqual(parse([entry(name, "mean"), entry(name, error_occurred=True)]), [])
