@@ -28,6 +28,7 @@ try:
     import machine
     import make_random_model
     import result_file
+    from cosine import largest_distance
     from model_cost import ModelCost
     from peer_turns import Turns, Unavailable, groups_that_fit, median_ratio, shares
     from timed_engines import TITLES, MachinePeak, TimedBouquet, TimedPeer, export
@@ -145,12 +146,6 @@ class Measurement:
             engine.close()
             return
 
-    def _distance(self, engine):
-        """The largest 1 - cosine."""
-        a, b = engine.rows(self._checked).astype(np.float64), self._reference[1].astype(np.float64)
-        cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-        return float(np.max(1 - cosine))
-
     def _measure_group(self, group, peak):
         engines = {}
         try:
@@ -166,7 +161,7 @@ class Measurement:
     def _add(self, key, engines):
         try:
             engine = self._start(key)
-            distance = self._distance(engine)
+            distance = largest_distance(engine.rows(self._checked), self._reference[1])
         except Unavailable as why:
             self._leave_out(key, why)
             return

@@ -90,13 +90,3 @@ def row(embedding):
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding), "<f4").astype(np.float64)
     return np.array(embedding, np.float64)
-
-
-def largest_distance(found, wanted):
-    """1 - cosine of the row that is furthest off; infinite when shapes differ or a value is not a number."""
-    if found.shape != wanted.shape:
-        return float("inf")
-    wanted = wanted.astype(np.float64)
-    cosine = (found * wanted).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(wanted, axis=1)
-    worst = float(np.max(1 - cosine))
-    return worst if worst == worst else float("inf")

@@ -38,8 +38,9 @@ try:
     import result_file
     import wrk
     from batches import in_order
+    from cosine import largest_distance
     from engine_process import EngineProcess
-    from http_loads import BouquetBench, NothingAnswered, Wrk, ask, largest_distance
+    from http_loads import BouquetBench, NothingAnswered, Wrk, ask
     from http_servers import TITLES, launch, start_and_rest
     from peer_turns import Unavailable
     from timed_engines import last_line

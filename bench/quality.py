@@ -22,6 +22,7 @@ try:
 
     import machine
     import result_file
+    from cosine import largest_distance
     from quality_sets import READERS, MissingData, data_folder, read_sets
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -78,13 +79,6 @@ def slices(sets):
         found[one.name] = slice(begin, begin + len(one.texts))
         begin += len(one.texts)
     return found
-
-
-def largest_distance(a, b):
-    """1 - cosine of the worst row; of rows that are all zeros, as of an empty text, nothing."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return float(np.max(1 - (a * b).sum(1)[norms > 0] / norms[norms > 0]))
 
 
 def compare(sets, ours, reference):

@@ -17,10 +17,13 @@ def command_line(verb, arguments):
 
 
 def write(result, folder, name):
-    """Writes the dictionary `result` as it is by now. Returns the path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Writes the dictionary `result` as it is by now. Returns the path. SystemExit: why it cannot be written."""
     path = folder / f"{name}.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result, indent=1) + "\n")
+    except OSError as error:
+        raise SystemExit(f"bench: cannot write {path}: {error.strerror}") from error
     return path
 
 

@@ -31,6 +31,8 @@ def main():
     items = arguments.items or ITEMS
     if unknown := set(items) - set(ITEMS):
         parser.error(f"unknown item: {', '.join(unknown)}")
+    if not (arguments.binaries / "bouquet").exists():
+        parser.error(f"no binaries in {arguments.binaries}: ./dev bench builds them")
 
     bouquet = str(arguments.binaries / "bouquet")
 

@@ -7,33 +7,23 @@ import tempfile
 import time
 from pathlib import Path
 
-import tokenizers
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "demo"), str(ROOT / "tools")]
+sys.path.insert(0, str(ROOT / "tools"))
 from batches import in_order  # noqa: E402
 from engine_process import EngineProcess  # noqa: E402
-from package_index import read_descriptions  # noqa: E402
+from http_texts import short_texts, token_ids  # noqa: E402
 from server_process import ServerProcess  # noqa: E402
 from wrk import load, write_texts  # noqa: E402
 
 CONNECTIONS = (1, 16, 64)
+TEXTS = 512
 NULL_TURNS, NULL_SECONDS = 3, 2
 FILE_LINES, STEP_TOKENS = 2000, 1024
 
 
-def texts_and_ids(model, count):
-    """Names and descriptions of packages: short texts that every machine has; and their ids, by another tokenizer."""
-    texts = [f"{p.name}: {p.text}" for p in read_descriptions()[:count]]
-    tokenizer = tokenizers.Tokenizer.from_file(str(Path(model) / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(256)
-    return texts, [tokenizer.encode(text).ids for text in texts]
-
-
 def gateway_alone(null_service, echo, model):
     """Ivy without an engine against a bare Beast echo, one server thread each; they take turns."""
-    texts, _ = texts_and_ids(model, 512)
+    texts = short_texts(TEXTS)
     ours = ServerProcess([null_service, model, "{port}"])
     bare = ServerProcess([echo, "{port}"])
     rows = []
@@ -57,7 +47,8 @@ def gateway_alone(null_service, echo, model):
 
 def embed_file(binaries, model):
     """`bouquet embed` of a file, start and all, against the engine on the same lines. They take turns."""
-    texts, ids = texts_and_ids(model, FILE_LINES)
+    texts = short_texts(FILE_LINES)
+    ids = token_ids(binaries / "bouquet", model, texts)
     threads = len(os.sched_getaffinity(0))
     engine = EngineProcess(binaries / "engine_timing", model, threads=threads, dtype="float32")
     batches = in_order(ids, STEP_TOKENS)

@@ -5,19 +5,22 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from service_items import texts_and_ids
-from server_process import ServerProcess, cpu_seconds
-from wrk import load, write_texts
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+from http_texts import short_texts  # noqa: E402
+from server_process import ServerProcess, cpu_seconds  # noqa: E402
+from wrk import load, write_texts  # noqa: E402
 
 HOP_ROUNDS, HOP_MILLISECONDS = 11, 100
 STAGE_ROUNDS, STAGE_REQUESTS = 5, 5000
 NULL_ROUNDS, NULL_SECONDS = 3, 3
 NULL_CONNECTIONS = (1, 16, 64)
 BATCH = 32
+TEXTS = 512
 OVERLOAD_ROUNDS = 3
 # Length of an input, and how many keep the engine's steps full: short queries, and passages.
 OVERLOAD_SHAPES = ((16, 64), (128, 32))
@@ -135,7 +138,7 @@ def cpu_seconds_of(processes):
 def null_rates(binaries, model):
     """Requests a second that one core serves, all of it, when the engine costs nothing. wrk has the other core."""
     server_core, client_core = server_and_client_core()
-    texts, _ = texts_and_ids(model, 512)
+    texts = short_texts(TEXTS)
     forms = {"one process": one_null_process, "Ivy and Tulip": null_ivy_and_tulip}
     batches = [texts[i:i + BATCH] for i in range(0, len(texts), BATCH)]
     rows = []

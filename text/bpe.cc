@@ -64,6 +64,7 @@ Bpe::Bpe(const BpeSpec& spec, size_t num_merges)
       merges_(num_merges) {}
 
 Result<std::unique_ptr<Bpe>> Bpe::Create(const BpeSpec& spec) {
+  CHECK(!spec.byte_level || !spec.byte_fallback);
   std::unique_ptr<Bpe> bpe(new Bpe(spec, spec.merges.size()));
   RETURN_IF_ERROR(bpe->AddTokens(spec));
   RETURN_IF_ERROR(bpe->AddMerges(spec));
@@ -196,7 +197,7 @@ void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& s
                            BpeSymbol& unknown) const {
   const auto put = [&symbols](int32_t id) { symbols.push_back({id, 0, 0, false}); };
   int32_t id = kNone;
-  if (byte_level_ && !byte_fallback_) {
+  if (byte_level_) {
     id = byte_ids_[static_cast<unsigned char>(character[0])];
   } else {
     const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, character);

@@ -24,7 +24,8 @@ struct BpeSpec {
   std::string unknown_token;  // empty: what the vocabulary lacks is dropped
   /// Tokens are written in the alphabet of byte_level.h, and pieces are bytes.
   bool byte_level = false;
-  bool byte_fallback = false;  // what the vocabulary lacks becomes its bytes' tokens, "<0x0A>"
+  // What the vocabulary lacks becomes its bytes' tokens, "<0x0A>"; not together with byte_level.
+  bool byte_fallback = false;
   bool fuse_unknown = false;   // unknown characters side by side are one unknown token
   bool ignore_merges = false;  // a piece that is a token is that token, whatever merges would make
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -176,10 +177,12 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
 }
 
 Status ModelNotServed(const std::string& where, std::string_view kind) {
-  return Unimplemented(fmt::format("{}: text is not served for this kind of tokenizer yet, the "
-                                   "model takes token ids: {} (served: WordPiece, BPE)",
-                                   where, kind),
-                       "model.type");
+  return Unimplemented(
+      fmt::format("{}: text is not served for this kind of tokenizer yet, the "
+                  "model takes token ids: {} (served: tokenizer.json with WordPiece or "
+                  "BPE, vocab.txt with WordPiece)",
+                  where, kind),
+      "model.type");
 }
 
 }  // namespace bouquet::text

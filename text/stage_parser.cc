@@ -346,7 +346,7 @@ Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root)
   if (part) {
     RETURN_IF_ERROR(ForEachStage(
         *part, "pretokenizers", [&](const std::string& type, const JsonObject& json) -> Status {
-          if (PreTokenizer(stages).is_byte_level()) {
+          if (!stages.empty() && stages.back().kind == PreTokenizerStage::Kind::kByteLevel) {
             return NotServed(json, "a pre-tokenizer behind ByteLevel", type);
           }
           ASSIGN_OR_RETURN(PreTokenizerStage stage, ParsePreTokenizerStage(type, json));

@@ -125,7 +125,7 @@ Result<TokenizerFile> ReadTokenizerFolder(const fs::path& folder, bool lowercase
     return ReadVocabularyText(folder, lowercase_first);
   }
   constexpr std::pair<std::string_view, std::string_view> kOtherKinds[] = {
-      {"vocab.json", "byte-level BPE"},
+      {"vocab.json", "byte-level BPE without tokenizer.json"},
       {"sentencepiece.bpe.model", "SentencePiece"},
       {"spiece.model", "SentencePiece"},
       {"tokenizer.model", "SentencePiece"},

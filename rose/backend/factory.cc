@@ -22,8 +22,8 @@ Result<std::vector<int32_t>> ProcessorsFor(int32_t threads) {
   ASSIGN_OR_RETURN(std::vector<int32_t> processors, cpu::UsableProcessors());
   if (static_cast<size_t>(threads) > processors.size()) {
     return InvalidArgument(
-        fmt::format("--pin-threads true needs a processor for each thread: {} threads, {} "
-                    "processors that this process may use",
+        fmt::format("--pin-threads true needs a processor for each thread: {} threads, processors "
+                    "that this process may use: {}",
                     threads, processors.size()),
         "threads");
   }

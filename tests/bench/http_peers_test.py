@@ -17,7 +17,8 @@ from tiny_model import BUILD, ROOT, make_stand_in, make_tiny_model, run_script
 
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import docs  # noqa: E402
-from http_loads import NothingAnswered, largest_distance, row  # noqa: E402
+from cosine import largest_distance  # noqa: E402
+from http_loads import NothingAnswered, row  # noqa: E402
 from http_peers import cell, take_turns  # noqa: E402
 from http_servers import reason  # noqa: E402
 from http_texts import passages  # noqa: E402
@@ -201,6 +202,11 @@ class VectorsTest(unittest.TestCase):
         wanted = np.array([[1.0, 0.0]])
         self.assertEqual(largest_distance(np.array([[1.0]]), wanted), float("inf"))
         self.assertEqual(largest_distance(np.array([[np.nan, 1.0]]), wanted), float("inf"))
+
+    def test_an_empty_row_is_near_another_only(self):
+        zeros, ones = np.zeros((1, 2)), np.ones((1, 2))
+        self.assertEqual(largest_distance(zeros, zeros), 0.0)
+        self.assertEqual(largest_distance(zeros, ones), 1.0)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """Writes tools/setup/requirements-NAME.txt: every package that the given ones need, pinned and with its sha256.
 
   lock_requirements.py clients openai huggingface_hub numpy
-  lock_requirements.py bench tokenizers numpy
+  lock_requirements.py bench numpy
   lock_requirements.py parity sentence-transformers transformers torch safetensors numpy
   lock_requirements.py peers openvino ctranslate2 onnx onnxruntime sentence-transformers transformers torch safetensors numpy
   lock_requirements.py llama scikit-build-core
