@@ -5,7 +5,7 @@ Each server runs in its own turns only: all are started, and whoever is not load
 that it takes nothing from the others. One short text a request over 1, 16 and 64 connections, by wrk and by `bouquet
 bench`; 32 passages of up to 128 tokens a request, two requests under way, by `bouquet bench`. Closed loops; the generator
 shares the cores. The engine alone on the same short texts, in full batches, has a turn in each round too, and one short
-text again and again is compared with the engine's time for it. Vectors are compared with the reference library in float32
+text again and again is compared with the engine's time for it, bare and behind a socket that adds nothing. Vectors are compared with the reference library in float32
 first: a server beyond 1 - cosine of 1e-5 gets no times. A server that cannot be had is left out, and why is said. Writes
 bench/results/DATE-http-peers.json.
 
@@ -41,7 +41,7 @@ try:
     from cosine import largest_distance
     from engine_process import EngineProcess
     from http_loads import BouquetBench, NothingAnswered, Wrk, ask
-    from http_servers import TITLES, launch, start_and_rest
+    from http_servers import TITLES, PausedServer, bare_socket, launch, start_and_rest
     from peer_turns import Unavailable
     from timed_engines import last_line
     from wrk import LoadFailed
@@ -54,6 +54,7 @@ TEXTS, PASSAGES = 512, 64
 BATCH, PASSAGE_TOKENS, BATCH_CLIENTS = 32, 128, 2
 STEP_TOKENS = 1024
 ONE_TOKENS = 10
+SPREAD_REPEATS = 4
 WARM_UP_SECONDS = 1
 OURS = TITLES["bouquet"]
 
@@ -228,7 +229,7 @@ class Measurement:
         except Unavailable as why:
             self._leave_out(title, why)
             return
-        self._stack.callback(server.stop)
+        self._stack.callback(server.close)
         try:
             distance = distance_of(server, self._inputs, self._reference[1], self._model.name)
         except (LoadFailed, ValueError, KeyError) as why:
@@ -265,23 +266,34 @@ class Measurement:
         return rows
 
     def _one_at_a_time(self):
-        """One short text again and again over one connection, against the engine on the same ids. They take turns."""
+        """One short text again and again over one connection, the engine on the same ids, and the engine behind a bare
+        socket, which is the least that sockets and the client cost. They take turns."""
         server = next((server for server in self._servers if server.name == OURS), None)
         if server is None:
             return None
         inputs, turns = self._inputs, []
         text, ids = min(zip(inputs.texts, inputs.ids), key=lambda pair: abs(len(pair[1]) - ONE_TOKENS))
-        with wrk.write_texts([text]) as bodies:
+        bare = PausedServer(bare_socket(self._model, self._arguments.binaries / "engine_echo", ids))
+        with wrk.write_texts([text]) as bodies, contextlib.closing(bare):
+            bare.pause()
             load = Wrk(bodies.name, 1)
             for _ in range(self._plan.one_turns):
                 alone = statistics.median(self._engine.times([[ids]], self._plan.one_repeats)) * 1e3
-                turns.append((alone, one_turn(server, load, 1)["p50_ms"]))
-        row = {"tokens": len(ids), "engine_p50_ms": statistics.median(t[0] for t in turns),
-               "http_p50_ms": statistics.median(t[1] for t in turns),
-               "added_ms": statistics.median(over_http - alone for alone, over_http in turns)}
-        print(f"  one text of {row['tokens']} tokens: p50 {row['http_p50_ms']:.2f} ms, engine alone "
-              f"{row['engine_p50_ms']:.2f} ms, {row['added_ms']:+.2f} ms", flush=True)
+                turns.append((alone, one_turn(server, load, 1)["p50_ms"], one_turn(bare, load, 1)["p50_ms"]))
+        alone, over_http, over_socket = (statistics.median(column) for column in zip(*turns))
+        row = {"tokens": len(ids), "engine_p50_ms": alone, "http_p50_ms": over_http, "socket_p50_ms": over_socket,
+               "added_ms": statistics.median(turn[1] - turn[0] for turn in turns),
+               "socket_added_ms": statistics.median(turn[2] - turn[0] for turn in turns),
+               "engine_p99_of_p50": self._engine_spread()}
+        print(f"  one text of {len(ids)} tokens: p50 {over_http:.2f} ms, engine alone {alone:.2f} ms, {row['added_ms']:+.2f} ms; "
+              f"a bare socket {row['socket_added_ms']:+.2f} ms; engine on each text alone, p99 {row['engine_p99_of_p50']:.2f} "
+              "x p50", flush=True)
         return row
+
+    def _engine_spread(self):
+        """p99 / p50 of the engine's time for the short texts, one at a time: what their lengths alone make of it."""
+        times = sorted(time for ids in self._inputs.ids for time in self._engine.times([[ids]], SPREAD_REPEATS))
+        return times[len(times) * 99 // 100] / statistics.median(times)
 
 
 def parse(arguments=None):

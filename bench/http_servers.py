@@ -69,6 +69,12 @@ def bouquet(model, binary):
                   "/health/ready", {})
 
 
+def bare_socket(model, binary, ids):
+    """No server at all: the engine, and a socket (bench/engine_echo.cc)."""
+    return Launch("the engine behind a bare socket", "", "", [binary, model, "{port}", ",".join(map(str, ids)), "dtype=float32"],
+                  "/", {})
+
+
 def infinity(name, model, exports, python):
     engine = INFINITY_ENGINES[name]
     runtime = {"optimum": "onnxruntime", "torch": "torch"}[engine]
@@ -137,7 +143,7 @@ class PausedServer:
         except (ServerError, OSError) as error:
             raise Unavailable(str(error)) from error
 
-    def stop(self):
+    def close(self):
         """Of others' servers the exit code is no matter, nor that one has ended already."""
         try:
             self.resume()
@@ -154,14 +160,14 @@ def start_and_rest(start, starts):
     try:
         for _ in range(starts):
             if server:
-                server.stop()
+                server.close()
             server = PausedServer(start)
             time.sleep(1)
             ready.append(server.ready_seconds)
             resident.append(server.resident_mb())
     except BaseException:
         if server:
-            server.stop()
+            server.close()
         raise
     return server, {"ready_s": statistics.median(ready), "resident_mb": statistics.median(resident)}
 

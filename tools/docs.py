@@ -292,6 +292,11 @@ def http_notes(facts):
         text += (f"One text of {one['tokens']} tokens again and again, in turns with the engine alone: p50 "
                  f"{one['http_p50_ms']:.2f} ms against {one['engine_p50_ms']:.2f} ms; median of the differences "
                  f"{one['added_ms']:+.2f} ms. ")
+        if "socket_added_ms" in one:
+            text += (f"The engine behind a bare socket, without HTTP, JSON, tokenizer or a thread of its own, is that time "
+                     f"{one['socket_added_ms']:+.2f} ms: sockets, and a client that shares the cores, cost as much. The engine "
+                     f"on each of the short texts alone has p99 {one['engine_p99_of_p50']:.2f} times p50, since they differ in "
+                     "length. ")
     engine_per_s = [row["engine_per_s"] for row in facts["rows"] if "engine_per_s" in row]
     if engine_per_s:
         text += f"The engine alone: {min(engine_per_s):.0f} to {max(engine_per_s):.0f} short texts a second in full batches. "
