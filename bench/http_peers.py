@@ -5,8 +5,9 @@ Each server runs in its own turns only: all are started, and whoever is not load
 that it takes nothing from the others. One short text a request over 1, 16 and 64 connections, by wrk and by `bouquet
 bench`; 32 passages of up to 128 tokens a request, two requests under way, by `bouquet bench`. Closed loops; the generator
 shares the cores. The engine alone on the same short texts, in full batches, has a turn in each round too, and one short
-text again and again is compared with the engine's time for it, bare and behind a socket that adds nothing. Vectors are compared with the reference library in float32
-first: a server beyond 1 - cosine of 1e-5 gets no times. A server that cannot be had is left out, and why is said. Writes
+text again and again is compared with the engine's time for it, bare and behind a socket that adds nothing. Vectors are
+compared with the reference library in float32 first: a server beyond 1 - cosine of 1e-5 gets no times. A server that cannot
+be had is left out, and why is said. Writes
 bench/results/DATE-http-peers.json.
 
 Infinity is installed below build/ from a pinned list. llama-server is what --llama-server or BOUQUET_LLAMA_SERVER names,
