@@ -23,12 +23,14 @@ def newest(results, item):
     return holders[-1] if holders else None
 
 
-def source_line(result):
+def source_line(result, what=None):
+    """`what` was measured, if not a model in one precision."""
     machine = result["machine"]
     isa = "AVX-512" if "avx512f" in machine["flags"] else "AVX2" if "avx2" in machine["flags"] else "no AVX2"
     if "avx512_bf16" in machine["flags"]:
         isa += " with BF16"
-    return (f"{result['model']}, {result['dtype']}; {machine['cpu']}, {machine['cores']} cores, {isa}; "
+    what = what or f"{result['model']}, {result['dtype']}"
+    return (f"{what}; {machine['cpu']}, {machine['cores']} cores, {isa}; "
             f"{result['date']}, commit {result['commit'][:12]}, `{result['command']}`.\n")
 
 
@@ -339,29 +341,52 @@ def quality(result, _):
                   + [f"worst 1 - cosine, {dtype}" for dtype in dtypes], rows) + "\n" + source_line(result))
 
 
+def tokenizers(result):
+    rows = []
+    for row in result["tokenizers"]:
+        for part in row["texts"]:
+            rows.append([row["tokenizer"], row["kind"], part["texts"], f"{part['ours_mb_per_s']:.1f}",
+                         f"{part['reference_mb_per_s']:.2f}", f"**{part['ratio']:.1f}**"])
+    loading = [[row["tokenizer"], f"{row['loading']['ours_ms']:.0f}", f"{row['loading']['reference_ms']:.0f}"]
+               for row in result["tokenizers"]]
+    kinds = result["tokenizers"]
+    texts = [growth["text"] for growth in kinds[0]["growth"]]
+    growths = [[text] + [f"{row['growth'][i]['growth']:.2f} ({row['growth'][i]['seconds'][-1]:.2f} s, "
+                         f"{row['growth'][i]['peak_mb']:.0f} MB)" for row in kinds] for i, text in enumerate(texts)]
+    return (table(["tokenizer", "kind", "texts", "Bouquet MB/s", "reference MB/s", "ratio"], rows)
+            + "\nLoading, ms, files in memory:\n\n" + table(["tokenizer", "Bouquet", "reference"], loading)
+            + f"\nThe largest growth of the time from {result['sizes_mb'][0]:.2f} to {result['sizes_mb'][-1]:.0f} MB, doubling each "
+            "time (1.00 is twice the time for twice the text); the time of the longest, and the most memory that the process "
+            "held:\n\n" + table(["text"] + [row["tokenizer"] for row in kinds], growths) + "\n"
+            + source_line(result, f"One thread, {result['reference']} the same"))
+
+
 def has_kernels(result):
     return any(shape.get("kernels", {}).get("steps") for shape in result.get("gpu", {}).get("shapes", []))
 
 
 ITEMS = {"gpu": gpu, "gpu_kernels": gpu_kernels, "gateway": gateway, "embed": embed, "grpc_hop": grpc_hop,
-         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload, "instruction_sets": instruction_sets}
+         "ivy_stages": ivy_stages, "null_rates": null_rates, "overload": overload, "instruction_sets": instruction_sets,
+         "tokenizers": tokenizers}
 
 
 # Of these a document shows the newest result of each model.
 MODEL_ITEMS = {"cpu_peers": cpu_peers, "cpu_summary": cpu_summary, "http_peers": http_peers, "quality": quality}
 VERBS = {"instruction_sets": "bench isa",
          "gpu": "gpu-bench", "gpu_kernels": "gpu-bench --kernels", "cpu_peers": "bench cpu-peers",
-         "http_peers": "bench http-peers", "quality": "bench quality"}
+         "http_peers": "bench http-peers", "quality": "bench quality",
+         "tokenizers": "bench tokenizers"}
 
 
 def newest_of_each_model(results, item):
-    """{key: (result, model)}; sets of quality that were measured in other runs of a model have tables of their own."""
+    """{key: (result, model)}; sets of quality, or dtypes, that were measured in other runs of a model have tables
+    of their own."""
     found = {}
     for result in results:
         if item in result:
             models = [part["model"] for part in result[item]] if item == "cpu_peers" else [result["model"]]
-            sets = tuple(row["set"] for row in result[item]) if item == "quality" else ()
-            found.update({(model, sets): (result, model) for model in models})
+            part = ([row["set"] for row in result[item]] + list(result[item][0]["ours"])) if item == "quality" else []
+            found.update({(model, tuple(part)): (result, model) for model in models})
     return found
 
 
