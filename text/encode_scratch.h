@@ -14,7 +14,7 @@ struct BpeSymbol {
   int32_t id;
   int32_t previous;  // index, or -1
   int32_t next;
-  bool is_merged;  // into the one before
+  uint32_t num_bytes;  // of the piece; 0: merged into the one before
 };
 /// A merge that may be made: of the symbol `left` and the one behind it.
 struct BpeMerge {

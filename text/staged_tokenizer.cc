@@ -105,7 +105,7 @@ void StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options
   const auto take_token = [&ids](int32_t id) { ids.push_back(id); };
   const auto encode_normalized = [&](std::string_view normalized) {
     for (const std::string_view piece : pre_tokenizer_.Split(normalized, scratch)) {
-      model_->Encode(piece, scratch, ids);
+      model_->Encode(piece, scratch, ids, nullptr);
     }
   };
   raw_added_.Split(
