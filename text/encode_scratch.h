@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/byte_span.h"
+#include "text/token_spans.h"
 #include "text/unicode/normalization.h"
 
 namespace bouquet::text {
@@ -38,6 +40,13 @@ class EncodeScratch {
   std::string normalized;
   std::string spare;
   unicode::NormalizationScratch unicode;
+  // Only where spans are asked for: of each byte of the normalized text, of a stage's output, and
+  // of `prefixed`.
+  std::vector<ByteSpan> origins;
+  std::vector<ByteSpan> spare_origins;
+  std::vector<ByteSpan> prefixed_origins;
+  std::vector<uint32_t> sources;
+  std::vector<ByteSpan> piece_spans;  // of the tokens of one piece
   std::vector<std::string_view> pieces;
   std::vector<std::string_view> spare_pieces;
   std::string prefixed;  // pieces that got a space in front
@@ -46,6 +55,8 @@ class EncodeScratch {
   std::vector<int32_t> ids;
   std::vector<int32_t> second_ids;
   std::vector<int32_t> prompt_ids;
+  TokenSpans spans;  // of ids and second_ids, only where asked for
+  TokenSpans second_spans;
 };
 
 }  // namespace bouquet::text

@@ -44,6 +44,10 @@ class Normalizer {
 
   /// The result lies in the scratch (or is `text` itself) and holds until the next call with it.
   std::string_view Normalize(std::string_view text, EncodeScratch& scratch) const;
+  /// The same, where `text` is found in the original from byte `begin` on: of each byte of the
+  /// result, scratch.origins is the characters of the original that it stands for.
+  std::string_view NormalizeWithOrigins(std::string_view text, size_t begin,
+                                        EncodeScratch& scratch) const;
 
   const std::vector<NormalizerStage>& stages() const { return stages_; }
 

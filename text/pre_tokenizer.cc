@@ -1,6 +1,7 @@
 #include "text/pre_tokenizer.h"
 
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "text/unicode/properties.h"
@@ -190,28 +191,59 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
   }
 }
 
-/// Pieces that do not begin with a space move to the scratch and get one.
-void PrefixSpaces(Pieces& pieces, std::string& prefixed) {
+/// Whether `piece` lies in `text`, not only next to it.
+bool LiesIn(std::string_view piece, std::string_view text) {
+  const std::less_equal<> is_not_behind;
+  return is_not_behind(text.data(), piece.data()) &&
+         is_not_behind(piece.data() + piece.size(), text.data() + text.size());
+}
+
+/// Pieces that do not begin with a space move to the scratch and get one. It stands for the first
+/// character of the piece.
+void PrefixSpaces(const PreTokenizer::Origins* origins, EncodeScratch& scratch, Pieces& pieces) {
+  std::string& prefixed = scratch.prefixed;
   size_t size = 0;
   for (const std::string_view piece : pieces) {
     size += piece.size() + 1;
   }
   prefixed.clear();
   prefixed.reserve(size);  // never moves: pieces point into it
+  scratch.prefixed_origins.clear();
   for (std::string_view& piece : pieces) {
     if (piece.starts_with(' ')) {
       continue;
     }
     const size_t begin = prefixed.size();
     prefixed.append(1, ' ').append(piece);
+    if (origins != nullptr) {
+      const auto of_piece = origins->spans.subspan(
+          static_cast<size_t>(piece.data() - origins->text.data()), piece.size());
+      std::vector<ByteSpan>& all = scratch.prefixed_origins;
+      all.push_back(of_piece.front());
+      all.insert(all.end(), of_piece.begin(), of_piece.end());
+    }
     piece = std::string_view(prefixed).substr(begin);
   }
 }
 
 }  // namespace
 
-const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
-                                                         EncodeScratch& scratch) const {
+const std::vector<std::string_view>& PreTokenizer::SplitWithOrigins(const Origins& text,
+                                                                    EncodeScratch& scratch) const {
+  return SplitText(text.text, scratch, &text);
+}
+
+std::span<const ByteSpan> PreTokenizer::OriginsOfPiece(std::string_view piece, const Origins& text,
+                                                       const EncodeScratch& scratch) {
+  const bool moved = !LiesIn(piece, text.text);
+  const std::string_view home = moved ? std::string_view(scratch.prefixed) : text.text;
+  const std::span<const ByteSpan> spans = moved ? scratch.prefixed_origins : text.spans;
+  return spans.subspan(static_cast<size_t>(piece.data() - home.data()), piece.size());
+}
+
+const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view text,
+                                                             EncodeScratch& scratch,
+                                                             const Origins* origins) const {
   Pieces* in = &scratch.spare_pieces;
   Pieces* out = &scratch.pieces;
   in->clear();
@@ -220,7 +252,7 @@ const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
   }
   for (const PreTokenizerStage& stage : stages_) {
     if (stage.add_prefix_space) {
-      PrefixSpaces(*in, scratch.prefixed);
+      PrefixSpaces(origins, scratch, *in);
     }
     out->clear();
     for (const std::string_view piece : *in) {
