@@ -1,5 +1,6 @@
 #include "text/pre_tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -180,6 +181,7 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
     case Kind::kPattern: SplitByLiteral(stage, text, out); break;
     case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
+    case Kind::kMetaspace: break;  // writes: not a matter of one piece
     case Kind::kByteLevel:
       if (stage.expression) {
         SplitByPattern(*stage.expression, text, out);
@@ -208,12 +210,53 @@ void PrefixSpaces(Pieces& pieces, std::string& prefixed) {
   }
 }
 
+/// Writes each piece anew to `buffer`, its spaces replaced, and cuts it there. `begins_input` is
+/// about the first piece.
+void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, bool begins_input,
+                       std::string& buffer, Pieces& out) {
+  using Prepend = PreTokenizerStage::Prepend;
+  const std::string_view mark = stage.pattern;
+  size_t size = 0;
+  for (const std::string_view piece : pieces) {
+    const auto num_spaces = static_cast<size_t>(std::ranges::count(piece, ' '));
+    size += piece.size() + (num_spaces + 1) * mark.size();
+  }
+  buffer.clear();
+  buffer.reserve(size);  // never moves: pieces point into it
+  for (std::string_view piece : pieces) {
+    const size_t begin = buffer.size();
+    const bool may_prepend =
+        stage.prepend == Prepend::kAlways || (stage.prepend == Prepend::kFirst && begins_input);
+    if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
+      buffer.append(mark);
+    }
+    begins_input = false;
+    while (!piece.empty()) {
+      const size_t space = std::min(piece.find(' '), piece.size());
+      buffer.append(piece, 0, space);
+      piece.remove_prefix(space);
+      if (!piece.empty()) {
+        buffer.append(mark);
+        piece.remove_prefix(1);
+      }
+    }
+    const std::string_view written = std::string_view(buffer).substr(begin);
+    if (stage.splits) {
+      SplitByLiteral(stage, written, out);
+    } else {
+      out.push_back(written);
+    }
+  }
+}
+
 }  // namespace
 
-const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
+const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text, bool begins_input,
                                                          EncodeScratch& scratch) const {
   Pieces* in = &scratch.spare_pieces;
   Pieces* out = &scratch.pieces;
+  std::string* metaspaced = &scratch.metaspaced;
+  std::string* spare_metaspaced = &scratch.spare_metaspaced;
   in->clear();
   if (!text.empty()) {
     in->push_back(text);
@@ -223,12 +266,24 @@ const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
       PrefixSpaces(*in, scratch.prefixed);
     }
     out->clear();
-    for (const std::string_view piece : *in) {
-      RunStage(stage, piece, *out);
+    if (stage.kind == Kind::kMetaspace) {
+      std::swap(metaspaced, spare_metaspaced);
+      SplitAtMetaspaces(stage, *in, begins_input, *metaspaced, *out);
+    } else {
+      for (const std::string_view piece : *in) {
+        RunStage(stage, piece, *out);
+      }
+      begins_input &= !out->empty() && out->front().data() == in->front().data();
     }
     std::swap(in, out);
   }
   return *in;
+}
+
+bool PreTokenizer::asks_for_beginning() const {
+  return std::ranges::any_of(stages_, [](const PreTokenizerStage& stage) {
+    return stage.kind == Kind::kMetaspace && stage.prepend == PreTokenizerStage::Prepend::kFirst;
+  });
 }
 
 bool PreTokenizer::is_byte_level() const {
