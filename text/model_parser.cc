@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "text/bpe.h"
+#include "text/unigram.h"
 #include "text/vocabulary.h"
 #include "text/wordpiece.h"
 
@@ -148,11 +149,61 @@ Result<BpeSpec> ParseBpe(const JsonObject& model, bool byte_level) {
   return spec;
 }
 
+/// "vocab": [["token", score], …]; ids are positions.
+Status ParseScoredVocabulary(const JsonObject& model, UnigramSpec& spec) {
+  simdjson::dom::array entries;
+  const std::optional<element> list = model.Element("vocab");
+  if (!list || list->get_array().get(entries) != simdjson::SUCCESS) {
+    return InvalidArgument(fmt::format("{}: \"vocab\" must be an array", model.where()), "vocab");
+  }
+  for (const element entry : entries) {
+    const auto id = static_cast<int32_t>(spec.tokens.size());
+    std::string_view token;
+    double score = 0;
+    simdjson::dom::array pair;
+    bool is_pair = entry.get_array().get(pair) == simdjson::SUCCESS;
+    if (is_pair) {
+      auto part = pair.begin();
+      const auto end = pair.end();
+      is_pair = part != end && (*part).get_string().get(token) == simdjson::SUCCESS &&
+                ++part != end && (*part).get_double().get(score) == simdjson::SUCCESS &&
+                !(++part != end);
+    }
+    if (!is_pair || id >= Vocabulary::kMaxTokens) {
+      return InvalidArgument(fmt::format("{}: \"vocab\"[{}] must be a pair of token and score, one "
+                                         "of at most {}",
+                                         model.where(), id, Vocabulary::kMaxTokens),
+                             "vocab");
+    }
+    spec.tokens.emplace_back(token, id);
+    spec.scores.push_back(score);
+  }
+  return {};
+}
+
+Result<UnigramSpec> ParseUnigram(const JsonObject& model) {
+  UnigramSpec spec;
+  RETURN_IF_ERROR(ParseScoredVocabulary(model, spec));
+  ASSIGN_OR_RETURN(const std::optional<bool> byte_fallback, model.Bool("byte_fallback"));
+  spec.byte_fallback = byte_fallback.value_or(false);
+  ASSIGN_OR_RETURN(const std::optional<int64_t> unknown_id,
+                   model.Integer("unk_id", 0, Vocabulary::kMaxTokens - 1));
+  if (!unknown_id) {
+    return Unimplemented(fmt::format("{}: a Unigram model without \"unk_id\" is not served, which "
+                                     "has no ids for some texts",
+                                     model.where()),
+                         "unk_id");
+  }
+  spec.unknown_id = static_cast<int32_t>(*unknown_id);
+  return spec;
+}
+
 }  // namespace
 
 Status CheckModelKind(const JsonObject& model, const std::string& where) {
   ASSIGN_OR_RETURN(const std::string kind, ModelKind(model));
-  return kind == "WordPiece" || kind == "BPE" ? Status() : ModelNotServed(where, kind);
+  const bool is_served = kind == "WordPiece" || kind == "BPE" || kind == "Unigram";
+  return is_served ? Status() : ModelNotServed(where, kind);
 }
 
 Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
@@ -170,6 +221,12 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
                     model.where(), kind),
         "pre_tokenizer");
   }
+  if (kind == "Unigram") {
+    ASSIGN_OR_RETURN(UnigramSpec spec, ParseUnigram(model));
+    ASSIGN_OR_RETURN(parsed.model, Unigram::Create(spec));
+    parsed.tokens = std::move(spec.tokens);
+    return parsed;
+  }
   ASSIGN_OR_RETURN(WordPieceSpec spec, ParseWordPiece(model));
   parsed.model = std::make_unique<WordPiece>(spec);
   parsed.tokens = std::move(spec.tokens);
@@ -179,8 +236,8 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
 Status ModelNotServed(const std::string& where, std::string_view kind) {
   return Unimplemented(
       fmt::format("{}: text is not served for this kind of tokenizer yet, the "
-                  "model takes token ids: {} (served: tokenizer.json with WordPiece or "
-                  "BPE, vocab.txt with WordPiece)",
+                  "model takes token ids: {} (served: tokenizer.json with WordPiece, "
+                  "BPE or Unigram, vocab.txt with WordPiece)",
                   where, kind),
       "model.type");
 }

@@ -73,6 +73,9 @@ def random_texts(seed, count):
         ["'s", "'S", "'t", "'RE", "'ve", "'m", "'lL", "'d", "'\u017f", "'", "don't", "I'm"],
         [" ", "  ", "\t", "\n", "\r\n", "\n\n", "\u00a0", "\u2003", "\u3000"], list("0123456789") + ["\u0663", "\u00bd", "\u2167"],
         ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "|||IP_ADDRESS|||", "<|", "|>"],
+        ["\u2581", "\u2581\u2581", " \u2581", "  ", "   ", "<mask>", " <mask> ", "<extra_id_0>", "<s>", "</s>", "<unk>", "<pad>"],
+        ["\u00a9", "\u200d", "\u00ae\u200d\u00a9", "\U0001f469\u200d\U0001f4bb", "\u2122\ufe0f", "\U0001f1e9\U0001f1ea", "\u0915\u094d\u0937",
+         "\u0600", "\r", "\u0301", "\uff76\uff9e", "\ufb01", "\u3000", "\u00bc"],
         ["a" * 99, "b" * 100, "c" * 101, "\u00e9" * 101, "\u4e00\u0301"],
     ]
     for _ in range(count):
@@ -219,6 +222,8 @@ def tokenizer_files(data, model):
             "mbert-uncased": data / "tokenizers/mbert-uncased/tokenizer.json",
             "qwen3": data / "tokenizers/qwen3/tokenizer.json",
             "olmo": data / "tokenizers/olmo-modernbert-vocab/tokenizer.json",
+            "xlm-roberta": data / "tokenizers/xlm-roberta/tokenizer.json",
+            "t5-small": data / "tokenizers/t5-small/tokenizer.json",
             "demo": model / "tokenizer.json"}
 
 
