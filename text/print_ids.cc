@@ -1,8 +1,9 @@
 // Reads one JSON string a line, prints its ids without special tokens as one line of numbers. The
 // other half of parity.py, which compares them with the reference library's.
 //
-//   print_ids tokenizer.json [--literal] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json|FOLDER [--literal] < texts.jsonl > ids.txt
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -12,14 +13,25 @@
 #include "text/encode_scratch.h"
 #include "text/tokenizer_file.h"
 
+namespace {
+
+bouquet::Result<bouquet::text::TokenizerFile> Load(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    return bouquet::text::ReadTokenizerFolder(path, false);
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return bouquet::text::ParseTokenizerJson(json, path, false);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: print_ids tokenizer.json [--literal] < texts.jsonl\n");
+    std::fprintf(stderr, "usage: print_ids tokenizer.json|FOLDER [--literal] < texts.jsonl\n");
     return 2;
   }
-  std::ifstream file(argv[1], std::ios::binary);
-  const std::string json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  auto loaded = bouquet::text::ParseTokenizerJson(json, argv[1], false);
+  auto loaded = Load(argv[1]);
   if (!loaded.ok()) {
     std::fprintf(stderr, "%s\n", loaded.status().ToString().c_str());
     return 1;
