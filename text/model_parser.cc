@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -149,6 +152,40 @@ Result<BpeSpec> ParseBpe(const JsonObject& model, bool byte_level) {
   return spec;
 }
 
+/// A number as the reference reads it from a file: its digits as an integer, divided by a power of
+/// ten, which rounds twice and so is off by one in the last place for some. Scores need it: sums of
+/// many tie, and then the last place decides. The digits are taken to be the shortest that tell the
+/// number from others, as all who write such files have them.
+double AsTheReferenceReads(double value) {
+  char digits[32];
+  const std::to_chars_result written = std::to_chars(
+      std::begin(digits), std::end(digits), std::abs(value), std::chars_format::scientific);
+  uint64_t integer = 0;
+  int exponent = 0;
+  bool in_fraction = false;
+  const char* c = digits;
+  for (; c != written.ptr && *c != 'e'; ++c) {
+    if (*c == '.') {
+      in_fraction = true;
+      continue;
+    }
+    integer = 10 * integer + static_cast<uint64_t>(*c - '0');
+    exponent -= in_fraction ? 1 : 0;
+  }
+  int stated = 0;
+  std::from_chars(c + (c[1] == '+' ? 2 : 1), written.ptr, stated);
+  exponent += stated;
+  constexpr int kLargestExact = 22;  // 10^22 is the largest power of ten without rounding
+  if (exponent >= 0 || exponent < -kLargestExact) {
+    return value;
+  }
+  double power = 1;
+  for (int i = 0; i < -exponent; ++i) {
+    power *= 10;
+  }
+  return std::copysign(static_cast<double>(integer) / power, value);
+}
+
 /// "vocab": [["token", score], …]; ids are positions.
 Status ParseScoredVocabulary(const JsonObject& model, UnigramSpec& spec) {
   simdjson::dom::array entries;
@@ -176,7 +213,7 @@ Status ParseScoredVocabulary(const JsonObject& model, UnigramSpec& spec) {
                              "vocab");
     }
     spec.tokens.emplace_back(token, id);
-    spec.scores.push_back(score);
+    spec.scores.push_back(AsTheReferenceReads(score));
   }
   return {};
 }
@@ -237,7 +274,7 @@ Status ModelNotServed(const std::string& where, std::string_view kind) {
   return Unimplemented(
       fmt::format("{}: text is not served for this kind of tokenizer yet, the "
                   "model takes token ids: {} (served: tokenizer.json with WordPiece, "
-                  "BPE or Unigram, vocab.txt with WordPiece)",
+                  "BPE or Unigram, vocab.txt with WordPiece, SentencePiece model files)",
                   where, kind),
       "model.type");
 }

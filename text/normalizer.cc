@@ -106,19 +106,23 @@ void ReplaceSpaces(const NormalizerStage& stage, std::string_view text, Sources 
   }
 }
 
+bool IsStripped(const NormalizerStage& stage, char32_t c) {
+  return stage.spaces_only ? c == U' ' : unicode::Has(c, unicode::kWhitespace);
+}
+
 template <class Sources>
 void Strip(const NormalizerStage& stage, std::string_view text, Sources sources, std::string& out) {
   const std::string_view unstripped = text;
   while (stage.strip_left && !text.empty()) {
     const auto [c, num_bytes] = unicode::Decode(text);
-    if (!unicode::Has(c, unicode::kWhitespace)) {
+    if (!IsStripped(stage, c)) {
       break;
     }
     text.remove_prefix(num_bytes);
   }
   while (stage.strip_right && !text.empty()) {
     const size_t last = unicode::LastCodePointStart(text);
-    if (!unicode::Has(unicode::Decode(text.substr(last)).value, unicode::kWhitespace)) {
+    if (!IsStripped(stage, unicode::Decode(text.substr(last)).value)) {
       break;
     }
     text = text.substr(0, last);
@@ -181,7 +185,7 @@ bool KeepsBeginning(const NormalizerStage& stage, std::string_view text) {
       const size_t num_spaces = std::min(text.find_first_not_of(' '), text.size());
       return num_spaces < stage.min_spaces || (num_spaces == 1 && !stage.content.empty());
     }
-    case Kind::kStrip: return !stage.strip_left || !unicode::Has(first.value, unicode::kWhitespace);
+    case Kind::kStrip: return !stage.strip_left || !IsStripped(stage, first.value);
     default: return true;
   }
 }

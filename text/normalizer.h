@@ -36,6 +36,7 @@ struct NormalizerStage {
   bool lowercase = false;                    // kBert
   bool strip_left = false;                   // kStrip
   bool strip_right = false;                  // kStrip
+  bool spaces_only = false;                  // kStrip: ' ' and no other whitespace
   std::string pattern;                       // kReplace: literal, not empty
   std::string content;                       // kReplace, kReplaceSpaces, kPrepend
   uint32_t min_spaces = 1;                   // kReplaceSpaces: runs of ' ' from this length on

@@ -1,7 +1,7 @@
 // Encodes JSON lines: our half of parity.py, which compares with the reference library.
 //
-//   print_ids tokenizer.json [--literal] [--spans] < texts.jsonl > ids.txt
-//   print_ids tokenizer.json --framed [MAX_TOKENS STRATEGY SIDE] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json|FOLDER --framed [MAX_TOKENS STRATEGY SIDE] < texts.jsonl > ids.txt
 //
 // Prints the ids of a text without special tokens as one line of numbers; with --spans or --framed
 // then, each behind a "|", the begins and ends of their spans in characters. --framed takes a text
@@ -34,7 +34,8 @@ using simdjson::dom::element;
 template <class Numbers>
 void Print(const Numbers& numbers, std::string& out) {
   for (const auto number : numbers) {
-    fmt::format_to(std::back_inserter(out), "{} ", number);
+    out += std::to_string(number);
+    out += ' ';
   }
 }
 
@@ -63,10 +64,17 @@ int ForEachLine(Print print) {
   return 0;
 }
 
-int PrintIds(const std::string& path, bool literal, bool with_spans) {
+Result<bouquet::text::TokenizerFile> Load(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    return bouquet::text::ReadTokenizerFolder(path, false);
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto loaded = bouquet::text::ParseTokenizerJson(json, path, false);
+  return bouquet::text::ParseTokenizerJson(json, path, false);
+}
+
+int PrintIds(const std::string& path, bool literal, bool with_spans) {
+  const auto loaded = Load(path);
   if (!loaded.ok()) {
     std::fprintf(stderr, "%s\n", loaded.status().ToString().c_str());
     return 1;
@@ -109,7 +117,10 @@ void PrintSequence(const TokenSequence& sequence, std::string_view first, std::s
 }
 
 int PrintFramed(const std::string& path, const PipelineOptions& options) {
-  const auto pipeline = TextPipeline::Load(std::filesystem::path(path).parent_path(), false);
+  const auto pipeline = TextPipeline::Load(std::filesystem::is_directory(path)
+                                               ? std::filesystem::path(path)
+                                               : std::filesystem::path(path).parent_path(),
+                                           false);
   if (!pipeline.ok()) {
     std::fprintf(stderr, "%s\n", pipeline.status().ToString().c_str());
     return 1;
@@ -142,8 +153,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
     std::fprintf(stderr,
-                 "usage: print_ids tokenizer.json [--literal] [--spans] < texts.jsonl\n"
-                 "       print_ids tokenizer.json --framed [MAX_TOKENS STRATEGY SIDE]\n");
+                 "usage: print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl\n"
+                 "       print_ids tokenizer.json|FOLDER --framed [MAX_TOKENS STRATEGY SIDE]\n");
     return 2;
   }
   const auto has = [&](std::string_view flag) {
