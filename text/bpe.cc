@@ -149,7 +149,8 @@ int32_t Bpe::Id(std::string_view token) const {
   return node == DoubleArrayTrie::kDead || token.empty() ? kNone : trie_.Value(node);
 }
 
-void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids,
+                 std::vector<ByteSpan>* spans) const {
   // Most pieces of a text are tokens, and come out of the merges as such.
   const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, piece);
   const int32_t whole_id =
@@ -159,6 +160,9 @@ void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int
   if (whole != nullptr &&
       (ignore_merges_ || whole->load(std::memory_order_relaxed) == Whole::kOne)) {
     ids.push_back(whole_id);
+    if (spans != nullptr) {
+      spans->push_back({0, static_cast<uint32_t>(piece.size())});
+    }
     return;
   }
   Begin(piece, scratch.symbols);
@@ -168,15 +172,65 @@ void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int
        i = scratch.symbols[static_cast<size_t>(i)].next) {
     ids.push_back(scratch.symbols[static_cast<size_t>(i)].id);
   }
+  if (spans != nullptr) {
+    AppendSpans(piece, scratch.symbols, *spans);
+  }
   if (whole != nullptr) {
     const bool is_one = ids.size() == size_before + 1 && ids.back() == whole_id;
     whole->store(is_one ? Whole::kOne : Whole::kParts, std::memory_order_relaxed);
   }
 }
 
+/// A token stands for as many bytes as its symbols, counted from the start of the piece.
+void Bpe::AppendSpans(std::string_view piece, const std::vector<BpeSymbol>& symbols,
+                      std::vector<ByteSpan>& spans) const {
+  const size_t size_before = spans.size();
+  uint32_t end = 0;
+  for (int32_t i = 0; i >= 0 && !symbols.empty(); i = symbols[static_cast<size_t>(i)].next) {
+    const uint32_t begin = end;
+    end += symbols[static_cast<size_t>(i)].num_bytes;
+    spans.push_back({begin, end});
+  }
+  if (byte_level_ && end < piece.size()) {
+    MoveOverDroppedBytes(piece, std::span(spans).subspan(size_before));
+  }
+}
+
+/// Where bytes are dropped, since the vocabulary lacks them, the spans behind lag: the reference
+/// counts the kept bytes only. It does so in the spelling of byte_level.h, one or two bytes each.
+void Bpe::MoveOverDroppedBytes(std::string_view piece, std::span<ByteSpan> spans) const {
+  const auto spelled_bytes = [](char byte) {
+    return TokenOfByte(static_cast<uint8_t>(byte)).size();
+  };
+  size_t kept = 0;       // the next byte that may stand in a token
+  size_t kept_to = 0;    // spelled bytes of kept ones before it
+  size_t place = 0;      // the byte of the piece at which kept_to lies
+  size_t place_end = 0;  // spelled bytes of the piece up to and with it
+  const auto advance = [&] {
+    while (place_end <= kept_to && place < piece.size()) {
+      place_end += spelled_bytes(piece[place]);
+      place += place_end <= kept_to ? 1 : 0;
+    }
+    return static_cast<uint32_t>(place);
+  };
+  for (ByteSpan& span : spans) {
+    const uint32_t num_bytes = span.end - span.begin;
+    span.begin = advance();
+    for (uint32_t i = 0; i < num_bytes; ++kept) {
+      if (byte_ids_[static_cast<unsigned char>(piece[kept])] != kNone) {
+        kept_to += spelled_bytes(piece[kept]);
+        ++i;
+      }
+    }
+    --kept_to;  // its last byte
+    span.end = advance() + 1;
+    ++kept_to;
+  }
+}
+
 void Bpe::Begin(std::string_view piece, std::vector<BpeSymbol>& symbols) const {
   symbols.clear();
-  BpeSymbol unknown{kNone, 0, 0, false};
+  BpeSymbol unknown{kNone, 0, 0, 0};
   while (!piece.empty()) {
     const size_t num_bytes = byte_level_ ? 1 : unicode::Decode(piece).num_bytes;
     BeginAtCharacter(piece.substr(0, num_bytes), symbols, unknown);
@@ -195,7 +249,9 @@ void Bpe::Begin(std::string_view piece, std::vector<BpeSymbol>& symbols) const {
 /// reference lets byte fallback overtake it; so do we.
 void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& symbols,
                            BpeSymbol& unknown) const {
-  const auto put = [&symbols](int32_t id) { symbols.push_back({id, 0, 0, false}); };
+  const auto put = [&symbols](int32_t id, size_t num_bytes) {
+    symbols.push_back({id, 0, 0, static_cast<uint32_t>(num_bytes)});
+  };
   int32_t id = kNone;
   if (byte_level_) {
     id = byte_ids_[static_cast<unsigned char>(character[0])];
@@ -206,9 +262,9 @@ void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& s
   if (id != kNone) {
     if (unknown.id != kNone) {
       symbols.push_back(unknown);
-      unknown.id = kNone;
+      unknown = {kNone, 0, 0, 0};
     }
-    put(id);
+    put(id, character.size());
     return;
   }
   const auto has_byte = [this](char byte) {
@@ -216,7 +272,7 @@ void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& s
   };
   if (byte_fallback_ && std::ranges::all_of(character, has_byte)) {
     for (const char byte : character) {
-      put(byte_ids_[static_cast<unsigned char>(byte)]);
+      put(byte_ids_[static_cast<unsigned char>(byte)], 1);
     }
     return;
   }
@@ -225,8 +281,10 @@ void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& s
   }
   if (unknown.id != kNone && !fuse_unknown_) {
     symbols.push_back(unknown);
+    unknown.num_bytes = 0;
   }
   unknown.id = unknown_id_;
+  unknown.num_bytes += static_cast<uint32_t>(character.size());
 }
 
 void Bpe::QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_t right,
@@ -261,7 +319,7 @@ void Bpe::Merge(EncodeScratch& scratch) const {
     std::ranges::pop_heap(queue, ComesLater);
     queue.pop_back();
     BpeSymbol& left = symbols[static_cast<size_t>(top.left)];
-    if (left.is_merged || left.next == kNone) {
+    if (left.num_bytes == 0 || left.next == kNone) {
       continue;
     }
     BpeSymbol& right = symbols[static_cast<size_t>(left.next)];
@@ -273,7 +331,8 @@ void Bpe::Merge(EncodeScratch& scratch) const {
     }
     left.id = top.id;
     left.next = right.next;
-    right.is_merged = true;
+    left.num_bytes += right.num_bytes;
+    right.num_bytes = 0;
     if (left.next != kNone) {
       symbols[static_cast<size_t>(left.next)].previous = top.left;
     }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,8 +39,8 @@ class Bpe final : public TokenModel {
   /// Error: kInvalidArgument for a merge or an unknown token that the vocabulary lacks.
   static Result<std::unique_ptr<Bpe>> Create(const BpeSpec& spec);
 
-  void Encode(std::string_view piece, EncodeScratch& scratch,
-              std::vector<int32_t>& ids) const override;
+  void Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids,
+              std::vector<ByteSpan>* spans) const override;
   int32_t Id(std::string_view token) const override;
   size_t num_tokens() const override { return num_tokens_; }
 
@@ -74,6 +75,9 @@ class Bpe final : public TokenModel {
   void BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& symbols,
                         BpeSymbol& unknown) const;
   void Merge(EncodeScratch& scratch) const;
+  void AppendSpans(std::string_view piece, const std::vector<BpeSymbol>& symbols,
+                   std::vector<ByteSpan>& spans) const;
+  void MoveOverDroppedBytes(std::string_view piece, std::span<ByteSpan> spans) const;
   void QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_t right,
                   std::vector<BpeMerge>& queue) const;
 

@@ -20,8 +20,17 @@ using ::testing::IsEmpty;
 std::vector<int32_t> Encode(const Bpe& bpe, std::string_view piece) {
   EncodeScratch scratch;
   std::vector<int32_t> ids;
-  bpe.Encode(piece, scratch, ids);
+  bpe.Encode(piece, scratch, ids, nullptr);
   return ids;
+}
+
+std::vector<ByteSpan> Spans(const Bpe& bpe, std::string_view piece) {
+  EncodeScratch scratch;
+  std::vector<int32_t> ids;
+  std::vector<ByteSpan> spans;
+  bpe.Encode(piece, scratch, ids, &spans);
+  EXPECT_EQ(ids, Encode(bpe, piece));
+  return spans;
 }
 
 /// Characters a to e, and what is merged of them.
@@ -67,6 +76,22 @@ TEST(BpeTest, WhatTheVocabularyLacksIsDroppedOrUnknown) {
   EXPECT_THAT(Encode(*Make(spec), "xaéy"), ElementsAre(7, 0, 7, 7));
   spec.fuse_unknown = true;
   EXPECT_THAT(Encode(*Make(spec), "xaéy"), ElementsAre(7, 0, 7));
+}
+
+TEST(BpeTest, SpansCoverWhatTheTokensStandFor) {
+  BpeSpec spec = SmallSpec();
+  EXPECT_THAT(Spans(*Make(spec), "abcab"),
+              ElementsAre(ByteSpan{0, 1}, ByteSpan{1, 3}, ByteSpan{3, 5}));
+  EXPECT_THAT(Spans(*Make(spec), "éab"), ElementsAre(ByteSpan{0, 2}));  // lags, as in the reference
+  EXPECT_THAT(Spans(*Make(spec), "xyz"), IsEmpty());
+  const auto twice = Make(spec);
+  EXPECT_EQ(Spans(*twice, "ab"), Spans(*twice, "ab"));  // the second time from what is remembered
+  spec.unknown_token = "?";
+  EXPECT_THAT(Spans(*Make(spec), "xaéy"),
+              ElementsAre(ByteSpan{0, 1}, ByteSpan{1, 2}, ByteSpan{2, 4}, ByteSpan{4, 5}));
+  spec.fuse_unknown = true;
+  EXPECT_THAT(Spans(*Make(spec), "xaéy"),
+              ElementsAre(ByteSpan{0, 1}, ByteSpan{1, 2}, ByteSpan{2, 5}));
 }
 
 TEST(BpeTest, FallsBackToBytesWhereAllOfACharacterHaveTokens) {

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "text/bpe.h"
+#include "text/unigram.h"
 #include "text/vocabulary.h"
 #include "text/wordpiece.h"
 
@@ -148,11 +152,95 @@ Result<BpeSpec> ParseBpe(const JsonObject& model, bool byte_level) {
   return spec;
 }
 
+/// A number as the reference reads it from a file: its digits as an integer, divided by a power of
+/// ten, which rounds twice and so is off by one in the last place for some. Scores need it: sums of
+/// many tie, and then the last place decides. The digits are taken to be the shortest that tell the
+/// number from others, as all who write such files have them.
+double AsTheReferenceReads(double value) {
+  char digits[32];
+  const std::to_chars_result written = std::to_chars(
+      std::begin(digits), std::end(digits), std::abs(value), std::chars_format::scientific);
+  uint64_t integer = 0;
+  int exponent = 0;
+  bool in_fraction = false;
+  const char* c = digits;
+  for (; c != written.ptr && *c != 'e'; ++c) {
+    if (*c == '.') {
+      in_fraction = true;
+      continue;
+    }
+    integer = 10 * integer + static_cast<uint64_t>(*c - '0');
+    exponent -= in_fraction ? 1 : 0;
+  }
+  int stated = 0;
+  std::from_chars(c + (c[1] == '+' ? 2 : 1), written.ptr, stated);
+  exponent += stated;
+  constexpr int kLargestExact = 22;  // 10^22 is the largest power of ten without rounding
+  if (exponent >= 0 || exponent < -kLargestExact) {
+    return value;
+  }
+  double power = 1;
+  for (int i = 0; i < -exponent; ++i) {
+    power *= 10;
+  }
+  return std::copysign(static_cast<double>(integer) / power, value);
+}
+
+/// "vocab": [["token", score], …]; ids are positions.
+Status ParseScoredVocabulary(const JsonObject& model, UnigramSpec& spec) {
+  simdjson::dom::array entries;
+  const std::optional<element> list = model.Element("vocab");
+  if (!list || list->get_array().get(entries) != simdjson::SUCCESS) {
+    return InvalidArgument(fmt::format("{}: \"vocab\" must be an array", model.where()), "vocab");
+  }
+  for (const element entry : entries) {
+    const auto id = static_cast<int32_t>(spec.tokens.size());
+    std::string_view token;
+    double score = 0;
+    simdjson::dom::array pair;
+    bool is_pair = entry.get_array().get(pair) == simdjson::SUCCESS;
+    if (is_pair) {
+      auto part = pair.begin();
+      const auto end = pair.end();
+      is_pair = part != end && (*part).get_string().get(token) == simdjson::SUCCESS &&
+                ++part != end && (*part).get_double().get(score) == simdjson::SUCCESS &&
+                !(++part != end);
+    }
+    if (!is_pair || id >= Vocabulary::kMaxTokens) {
+      return InvalidArgument(fmt::format("{}: \"vocab\"[{}] must be a pair of token and score, one "
+                                         "of at most {}",
+                                         model.where(), id, Vocabulary::kMaxTokens),
+                             "vocab");
+    }
+    spec.tokens.emplace_back(token, id);
+    spec.scores.push_back(AsTheReferenceReads(score));
+  }
+  return {};
+}
+
+Result<UnigramSpec> ParseUnigram(const JsonObject& model) {
+  UnigramSpec spec;
+  RETURN_IF_ERROR(ParseScoredVocabulary(model, spec));
+  ASSIGN_OR_RETURN(const std::optional<bool> byte_fallback, model.Bool("byte_fallback"));
+  spec.byte_fallback = byte_fallback.value_or(false);
+  ASSIGN_OR_RETURN(const std::optional<int64_t> unknown_id,
+                   model.Integer("unk_id", 0, Vocabulary::kMaxTokens - 1));
+  if (!unknown_id) {
+    return Unimplemented(fmt::format("{}: a Unigram model without \"unk_id\" is not served, which "
+                                     "has no ids for some texts",
+                                     model.where()),
+                         "unk_id");
+  }
+  spec.unknown_id = static_cast<int32_t>(*unknown_id);
+  return spec;
+}
+
 }  // namespace
 
 Status CheckModelKind(const JsonObject& model, const std::string& where) {
   ASSIGN_OR_RETURN(const std::string kind, ModelKind(model));
-  return kind == "WordPiece" || kind == "BPE" ? Status() : ModelNotServed(where, kind);
+  const bool is_served = kind == "WordPiece" || kind == "BPE" || kind == "Unigram";
+  return is_served ? Status() : ModelNotServed(where, kind);
 }
 
 Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
@@ -170,6 +258,12 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
                     model.where(), kind),
         "pre_tokenizer");
   }
+  if (kind == "Unigram") {
+    ASSIGN_OR_RETURN(UnigramSpec spec, ParseUnigram(model));
+    ASSIGN_OR_RETURN(parsed.model, Unigram::Create(spec));
+    parsed.tokens = std::move(spec.tokens);
+    return parsed;
+  }
   ASSIGN_OR_RETURN(WordPieceSpec spec, ParseWordPiece(model));
   parsed.model = std::make_unique<WordPiece>(spec);
   parsed.tokens = std::move(spec.tokens);
@@ -179,8 +273,8 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
 Status ModelNotServed(const std::string& where, std::string_view kind) {
   return Unimplemented(
       fmt::format("{}: text is not served for this kind of tokenizer yet, the "
-                  "model takes token ids: {} (served: tokenizer.json with WordPiece or "
-                  "BPE, vocab.txt with WordPiece)",
+                  "model takes token ids: {} (served: tokenizer.json with WordPiece, "
+                  "BPE or Unigram, vocab.txt with WordPiece, SentencePiece model files)",
                   where, kind),
       "model.type");
 }

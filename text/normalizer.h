@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "text/charsmap.h"
 #include "text/encode_scratch.h"
 
 namespace bouquet::text {
@@ -22,18 +24,23 @@ struct NormalizerStage {
     kNfkd,
     kNmt,
     kReplace,
+    kReplaceSpaces,
     kStrip,
     kPrepend,
+    kPrecompiled,
   };
   Kind kind = Kind::kLowercase;
-  bool clean_text = false;            // kBert: drop control characters, make whitespace ' '
-  bool handle_chinese_chars = false;  // kBert: put ' ' around CJK ideographs
-  bool strip_accents = false;         // kBert: decompose, drop nonspacing marks
-  bool lowercase = false;             // kBert
-  bool strip_left = false;            // kStrip
-  bool strip_right = false;           // kStrip
-  std::string pattern;                // kReplace: literal, not empty
-  std::string content;                // kReplace, kPrepend
+  bool clean_text = false;                   // kBert: drop control characters, make whitespace ' '
+  bool handle_chinese_chars = false;         // kBert: put ' ' around CJK ideographs
+  bool strip_accents = false;                // kBert: decompose, drop nonspacing marks
+  bool lowercase = false;                    // kBert
+  bool strip_left = false;                   // kStrip
+  bool strip_right = false;                  // kStrip
+  bool spaces_only = false;                  // kStrip: ' ' and no other whitespace
+  std::string pattern;                       // kReplace: literal, not empty
+  std::string content;                       // kReplace, kReplaceSpaces, kPrepend
+  uint32_t min_spaces = 1;                   // kReplaceSpaces: runs of ' ' from this length on
+  std::shared_ptr<const Charsmap> charsmap;  // kPrecompiled
 };
 
 /// Text → normalized text, by stages run one after another. Equal to the reference on every valid
@@ -43,7 +50,14 @@ class Normalizer {
   explicit Normalizer(std::vector<NormalizerStage> stages = {}) : stages_(std::move(stages)) {}
 
   /// The result lies in the scratch (or is `text` itself) and holds until the next call with it.
-  std::string_view Normalize(std::string_view text, EncodeScratch& scratch) const;
+  /// `keeps_beginning`, unless null, is told whether its first byte comes from the first byte of
+  /// `text`, as the reference sees it: not where the beginning is removed or merged into one.
+  std::string_view Normalize(std::string_view text, EncodeScratch& scratch,
+                             bool* keeps_beginning = nullptr) const;
+  /// The same, where `text` is found in the original from byte `begin` on: of each byte of the
+  /// result, scratch.origins is the characters of the original that it stands for.
+  std::string_view NormalizeWithOrigins(std::string_view text, size_t begin,
+                                        EncodeScratch& scratch) const;
 
   const std::vector<NormalizerStage>& stages() const { return stages_; }
 

@@ -1,6 +1,8 @@
 #include "text/pre_tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "text/unicode/properties.h"
@@ -180,6 +182,7 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
     case Kind::kPattern: SplitByLiteral(stage, text, out); break;
     case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
+    case Kind::kMetaspace: break;  // writes: not a matter of one piece
     case Kind::kByteLevel:
       if (stage.expression) {
         SplitByPattern(*stage.expression, text, out);
@@ -190,45 +193,171 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
   }
 }
 
-/// Pieces that do not begin with a space move to the scratch and get one.
-void PrefixSpaces(Pieces& pieces, std::string& prefixed) {
+/// Whether `piece` lies in `text`, not only next to it.
+bool LiesIn(std::string_view piece, std::string_view text) {
+  const std::less_equal<> is_not_behind;
+  return is_not_behind(text.data(), piece.data()) &&
+         is_not_behind(piece.data() + piece.size(), text.data() + text.size());
+}
+
+/// Writes pieces anew, where what is written stands for characters of the piece, if that is asked.
+class Rewriter {
+ public:
+  /// `num_bytes`: an upper bound of what will be written, so that nothing moves that pieces point
+  /// to.
+  Rewriter(const PreTokenizer::Origins* origins, const EncodeScratch& scratch, size_t num_bytes,
+           RewrittenPieces& out)
+      : origins_(origins), scratch_(scratch), out_(out) {
+    out_.text.clear();
+    out_.text.reserve(num_bytes);
+    out_.origins.clear();
+  }
+
+  void Begin(std::string_view piece) {
+    begin_ = out_.text.size();
+    piece_ = piece;
+    if (origins_ != nullptr) {
+      spans_ = PreTokenizer::OriginsOfPiece(piece, *origins_, scratch_);
+    }
+  }
+  void Copy(size_t from, size_t count) {
+    out_.text.append(piece_, from, count);
+    if (origins_ != nullptr) {
+      const auto copied = spans_.subspan(from, count);
+      out_.origins.insert(out_.origins.end(), copied.begin(), copied.end());
+    }
+  }
+  /// Writes `text`, which stands for what byte `from` does.
+  void Put(std::string_view text, size_t from) {
+    out_.text.append(text);
+    if (origins_ != nullptr) {
+      out_.origins.insert(out_.origins.end(), text.size(), spans_[from]);
+    }
+  }
+  std::string_view Written() const { return std::string_view(out_.text).substr(begin_); }
+
+ private:
+  const PreTokenizer::Origins* origins_;
+  const EncodeScratch& scratch_;
+  RewrittenPieces& out_;
+  size_t begin_ = 0;
+  std::string_view piece_;
+  std::span<const ByteSpan> spans_;
+};
+
+/// Pieces that do not begin with a space move to the scratch and get one. It stands for the first
+/// character of the piece.
+void PrefixSpaces(const PreTokenizer::Origins* origins, EncodeScratch& scratch, Pieces& pieces) {
   size_t size = 0;
   for (const std::string_view piece : pieces) {
     size += piece.size() + 1;
   }
-  prefixed.clear();
-  prefixed.reserve(size);  // never moves: pieces point into it
+  Rewriter rewriter(origins, scratch, size, scratch.prefixed);
   for (std::string_view& piece : pieces) {
     if (piece.starts_with(' ')) {
       continue;
     }
-    const size_t begin = prefixed.size();
-    prefixed.append(1, ' ').append(piece);
-    piece = std::string_view(prefixed).substr(begin);
+    rewriter.Begin(piece);
+    rewriter.Put(" ", 0);
+    rewriter.Copy(0, piece.size());
+    piece = rewriter.Written();
+  }
+}
+
+/// Writes each piece anew, its spaces replaced, and cuts it there. `begins_input` is about the
+/// first piece. A mark that is put in front stands for the first character.
+void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, bool begins_input,
+                       const PreTokenizer::Origins* origins, const EncodeScratch& scratch,
+                       RewrittenPieces& buffer, Pieces& out) {
+  using Prepend = PreTokenizerStage::Prepend;
+  const std::string_view mark = stage.pattern;
+  size_t size = 0;
+  for (const std::string_view piece : pieces) {
+    const auto num_spaces = static_cast<size_t>(std::ranges::count(piece, ' '));
+    size += piece.size() + (num_spaces + 1) * mark.size();
+  }
+  Rewriter rewriter(origins, scratch, size, buffer);
+  for (const std::string_view piece : pieces) {
+    rewriter.Begin(piece);
+    const bool may_prepend =
+        stage.prepend == Prepend::kAlways || (stage.prepend == Prepend::kFirst && begins_input);
+    if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
+      rewriter.Put(mark, 0);
+    }
+    begins_input = false;
+    for (size_t i = 0; i < piece.size();) {
+      const size_t space = std::min(piece.find(' ', i), piece.size());
+      rewriter.Copy(i, space - i);
+      if (space < piece.size()) {
+        rewriter.Put(mark, space);
+      }
+      i = space + 1;
+    }
+    if (stage.splits) {
+      SplitByLiteral(stage, rewriter.Written(), out);
+    } else {
+      out.push_back(rewriter.Written());
+    }
   }
 }
 
 }  // namespace
 
-const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text,
-                                                         EncodeScratch& scratch) const {
+const std::vector<std::string_view>& PreTokenizer::SplitWithOrigins(const Origins& text,
+                                                                    EncodeScratch& scratch) const {
+  const bool begins_input = !text.spans.empty() && text.spans.front().begin == 0;
+  return SplitText(text.text, begins_input, scratch, &text);
+}
+
+std::span<const ByteSpan> PreTokenizer::OriginsOfPiece(std::string_view piece, const Origins& text,
+                                                       const EncodeScratch& scratch) {
+  const auto part = [piece](std::string_view home, std::span<const ByteSpan> spans) {
+    return spans.subspan(static_cast<size_t>(piece.data() - home.data()), piece.size());
+  };
+  for (const RewrittenPieces* pieces :
+       {&scratch.prefixed, &scratch.metaspaced, &scratch.spare_metaspaced}) {
+    if (LiesIn(piece, pieces->text)) {
+      return part(pieces->text, pieces->origins);
+    }
+  }
+  return part(text.text, text.spans);
+}
+
+const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view text,
+                                                             bool begins_input,
+                                                             EncodeScratch& scratch,
+                                                             const Origins* origins) const {
   Pieces* in = &scratch.spare_pieces;
   Pieces* out = &scratch.pieces;
+  RewrittenPieces* metaspaced = &scratch.metaspaced;
+  RewrittenPieces* spare_metaspaced = &scratch.spare_metaspaced;
   in->clear();
   if (!text.empty()) {
     in->push_back(text);
   }
   for (const PreTokenizerStage& stage : stages_) {
     if (stage.add_prefix_space) {
-      PrefixSpaces(*in, scratch.prefixed);
+      PrefixSpaces(origins, scratch, *in);
     }
     out->clear();
-    for (const std::string_view piece : *in) {
-      RunStage(stage, piece, *out);
+    if (stage.kind == Kind::kMetaspace) {
+      std::swap(metaspaced, spare_metaspaced);
+      SplitAtMetaspaces(stage, *in, begins_input, origins, scratch, *metaspaced, *out);
+    } else {
+      for (const std::string_view piece : *in) {
+        RunStage(stage, piece, *out);
+      }
+      begins_input &= !out->empty() && out->front().data() == in->front().data();
     }
     std::swap(in, out);
   }
   return *in;
+}
+
+bool PreTokenizer::asks_for_beginning() const {
+  return std::ranges::any_of(stages_, [](const PreTokenizerStage& stage) {
+    return stage.kind == Kind::kMetaspace && stage.prepend == PreTokenizerStage::Prepend::kFirst;
+  });
 }
 
 bool PreTokenizer::is_byte_level() const {

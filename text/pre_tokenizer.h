@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,13 +33,19 @@ struct PreTokenizerStage {
     kPattern,     // a literal string: "Split", "CharDelimiterSplit"
     kExpression,  // a known regular expression, whose matches are the pieces: "Split"
     kByteLevel,   // GPT-2's: the last stage, of a vocabulary that is written in bytes
+    kMetaspace,   // SentencePiece's: ' ' becomes a visible character, which begins words
   };
+  enum class Prepend : uint8_t { kAlways, kFirst, kNever };
   Kind kind = Kind::kBert;
   SplitBehavior behavior = SplitBehavior::kIsolated;  // kPunctuation, kDigits, kPattern
   std::string pattern;                                // kPattern: not empty
   bool invert = false;                                // kPattern: the pattern is what is kept
   std::optional<SplitPattern> expression;             // kExpression; kByteLevel: with "use_regex"
   bool add_prefix_space = false;                      // kByteLevel: every piece begins with a space
+  // kMetaspace: `pattern` is the character; it is put before pieces that do not begin with it, and
+  // `splits` says whether it cuts: `behavior` is kMergedWithNext.
+  Prepend prepend = Prepend::kAlways;
+  bool splits = true;
 };
 
 /// Normalized text → the pieces that the model sees one at a time, by stages run one after another.
@@ -48,11 +55,33 @@ class PreTokenizer {
   explicit PreTokenizer(std::vector<PreTokenizerStage> stages = {}) : stages_(std::move(stages)) {}
 
   /// The pieces, none empty, point into `text` or the scratch; they hold until the next call.
-  const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const;
+  /// `begins_input`: the first byte of `text` comes from the first byte of what the caller encodes.
+  const std::vector<std::string_view>& Split(std::string_view text, bool begins_input,
+                                             EncodeScratch& scratch) const {
+    return SplitText(text, begins_input, scratch, nullptr);
+  }
+  /// Whether `begins_input` matters.
+  bool asks_for_beginning() const;
+
+  /// A text and what each of its bytes stands for in the original.
+  struct Origins {
+    std::string_view text;
+    std::span<const ByteSpan> spans;  // one a byte
+  };
+  /// Split of `text.text`, such that OriginsOfPiece can be asked for each piece.
+  const std::vector<std::string_view>& SplitWithOrigins(const Origins& text,
+                                                        EncodeScratch& scratch) const;
+  /// What each byte of a piece stands for.
+  static std::span<const ByteSpan> OriginsOfPiece(std::string_view piece, const Origins& text,
+                                                  const EncodeScratch& scratch);
   /// Whether the model's vocabulary is written in the alphabet of byte_level.h.
   bool is_byte_level() const;
 
  private:
+  const std::vector<std::string_view>& SplitText(std::string_view text, bool begins_input,
+                                                 EncodeScratch& scratch,
+                                                 const Origins* origins) const;
+
   std::vector<PreTokenizerStage> stages_;
 };
 

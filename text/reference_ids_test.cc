@@ -174,6 +174,16 @@ TEST(ReferenceIdsTest, EqualForOlmoOnAllTextsAndCodePoints) {
                      testing::TestDataPath("tokenizers/olmo-modernbert-vocab/tokenizer.json"));
 }
 
+TEST(ReferenceIdsTest, EqualForXlmRobertaOnAllTextsAndCodePoints) {
+  REQUIRE_TEST_DATA("tokenizers/xlm-roberta/tokenizer.json");
+  ExpectReferenceIds("xlm-roberta", testing::TestDataPath("tokenizers/xlm-roberta/tokenizer.json"));
+}
+
+TEST(ReferenceIdsTest, EqualForT5OnAllTextsAndCodePoints) {
+  REQUIRE_TEST_DATA("tokenizers/t5-small/tokenizer.json");
+  ExpectReferenceIds("t5-small", testing::TestDataPath("tokenizers/t5-small/tokenizer.json"));
+}
+
 TEST(ReferenceIdsTest, EqualForTheDemoModelOnAllTextsAndCodePoints) {
   REQUIRE_DEMO_MODEL();
   REQUIRE_TEST_DATA("texts/tatoeba/tatoeba.jsonl");

@@ -57,6 +57,20 @@ inline constexpr std::string_view kSmallBpeJson = R"({
       "vocab": {"a": 0, "b": 1, "Ġ": 2, "1": 3, "Ã": 4, "©": 5, "ab": 6, "Ġab": 7, "Ã©": 8},
       "merges": ["a b", "Ġ ab", "Ã ©"]}})";
 
+/// A Unigram model as conversions of SentencePiece files state it, on a small vocabulary.
+inline constexpr std::string_view kSmallUnigramJson = R"({
+  "version": "1.0",
+  "added_tokens": [
+    {"id": 0, "content": "<unk>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+    {"id": 9, "content": "<mask>", "single_word": false, "lstrip": true, "rstrip": false, "normalized": false, "special": true}
+  ],
+  "normalizer": {"type": "NFKC"},
+  "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
+  "post_processor": null, "decoder": null,
+  "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false,
+    "vocab": [["<unk>", 0.0], ["a", -2.5], ["▁", -2.0], ["b", -3.0], ["▁a", -3.5], ["▁ab", -5.0],
+              ["é", -6.0], ["中", -6.5], ["国", -7.0], ["<mask>", 0.0]]}})";
+
 /// One of these with one passage replaced, for tests of what a file may say.
 inline std::string Replaced(std::string_view json, std::string_view passage,
                             std::string_view replacement) {
@@ -68,6 +82,9 @@ inline std::string Replaced(std::string_view json, std::string_view passage,
 }
 inline std::string SmallTokenizerWith(std::string_view passage, std::string_view replacement) {
   return Replaced(kSmallTokenizerJson, passage, replacement);
+}
+inline std::string SmallUnigramWith(std::string_view passage, std::string_view replacement) {
+  return Replaced(kSmallUnigramJson, passage, replacement);
 }
 inline std::string SmallBpeWith(std::string_view passage, std::string_view replacement) {
   return Replaced(kSmallBpeJson, passage, replacement);

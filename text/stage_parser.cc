@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "text/unicode/utf8.h"
 #include "text/vocabulary.h"
 
 namespace bouquet::text {
@@ -100,6 +101,13 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
     ASSIGN_OR_RETURN(const std::optional<bool> strip_accents, json.Bool("strip_accents"));
     stage.strip_accents = strip_accents.value_or(stage.lowercase);
   } else if (type == "Replace") {
+    ASSIGN_OR_RETURN(const std::optional<std::string> expression, ParseExpression(json));
+    if (expression == " {2,}") {  // what conversions of SentencePiece files have
+      stage.kind = Kind::kReplaceSpaces;
+      stage.min_spaces = 2;
+      ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
+      return stage;
+    }
     stage.kind = Kind::kReplace;
     ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "normalizer Replace"));
     ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
@@ -110,6 +118,17 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
   } else if (type == "Prepend") {
     stage.kind = Kind::kPrepend;
     ASSIGN_OR_RETURN(stage.content, json.RequiredString("prepend"));
+  } else if (type == "Precompiled") {
+    stage.kind = Kind::kPrecompiled;
+    ASSIGN_OR_RETURN(const std::string base64, json.RequiredString("precompiled_charsmap"));
+    const std::optional<std::string> blob = DecodeBase64(base64);
+    if (!blob) {
+      return InvalidArgument(
+          fmt::format("{}: \"precompiled_charsmap\" is not base64", json.where()),
+          "precompiled_charsmap");
+    }
+    ASSIGN_OR_RETURN(Charsmap charsmap, Charsmap::Parse(*blob));
+    stage.charsmap = std::make_shared<const Charsmap>(std::move(charsmap));
   } else {
     return NotServed(json, "normalizer", type);
   }
@@ -169,6 +188,41 @@ Result<PreTokenizerStage> ParseByteLevel(const JsonObject& json) {
   return stage;
 }
 
+/// Files before tokenizers 0.15 have "add_prefix_space", and "str_rep", which says nothing.
+Result<PreTokenizerStage> ParseMetaspace(const JsonObject& json) {
+  using Prepend = PreTokenizerStage::Prepend;
+  PreTokenizerStage stage;
+  stage.kind = PreTokenizerStage::Kind::kMetaspace;
+  stage.behavior = SplitBehavior::kMergedWithNext;
+  ASSIGN_OR_RETURN(stage.pattern, json.RequiredString("replacement"));
+  if (unicode::CountCodePoints(stage.pattern) != 1) {
+    return InvalidArgument(fmt::format("{}: \"replacement\" must be one character: \"{}\"",
+                                       json.where(), stage.pattern),
+                           "replacement");
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> stated, json.String("prepend_scheme"));
+  const std::string scheme = stated.value_or("always");
+  if (scheme != "always" && scheme != "first" && scheme != "never") {
+    return InvalidArgument(
+        fmt::format("{}: \"prepend_scheme\" must be always, first or never, not \"{}\"",
+                    json.where(), scheme),
+        "prepend_scheme");
+  }
+  stage.prepend = scheme == "always"  ? Prepend::kAlways
+                  : scheme == "first" ? Prepend::kFirst
+                                      : Prepend::kNever;
+  ASSIGN_OR_RETURN(const std::optional<bool> add_prefix_space, json.Bool("add_prefix_space"));
+  if (!add_prefix_space.value_or(true) && stage.prepend != Prepend::kNever) {
+    return InvalidArgument(
+        fmt::format("{}: \"add_prefix_space\" is false, but \"prepend_scheme\" is not never: {}",
+                    json.where(), scheme),
+        "add_prefix_space");
+  }
+  ASSIGN_OR_RETURN(const std::optional<bool> split, json.Bool("split"));
+  stage.splits = split.value_or(true);
+  return stage;
+}
+
 Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const JsonObject& json) {
   using Kind = PreTokenizerStage::Kind;
   PreTokenizerStage stage;
@@ -196,6 +250,8 @@ Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const 
     ASSIGN_OR_RETURN(stage.invert, json.RequiredBool("invert"));
   } else if (type == "ByteLevel") {
     return ParseByteLevel(json);
+  } else if (type == "Metaspace") {
+    return ParseMetaspace(json);
   } else if (type == "CharDelimiterSplit") {
     stage.kind = Kind::kPattern;
     stage.behavior = SplitBehavior::kRemoved;
@@ -324,6 +380,17 @@ Result<PostProcessor> ParseTemplateProcessing(const JsonObject& json) {
   return processor;
 }
 
+Status ParseTrimming(const JsonObject& json, bool behind_special_tokens,
+                     std::vector<SpanTrimming>& trimmings) {
+  SpanTrimming trimming = {.behind_special_tokens = behind_special_tokens};
+  ASSIGN_OR_RETURN(const bool trims, json.RequiredBool("trim_offsets"));
+  ASSIGN_OR_RETURN(trimming.has_prefix_space, json.RequiredBool("add_prefix_space"));
+  if (trims) {
+    trimmings.push_back(trimming);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<NormalizerStage>> ParseNormalizer(const JsonObject& root) {
@@ -359,15 +426,17 @@ Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root)
 
 Result<PostProcessor> ParsePostProcessor(const JsonObject& root) {
   PostProcessor processor = PlainPostProcessor();
+  std::vector<SpanTrimming> trimmings;
   bool frames = false;  // a stage that adds tokens was seen
+  bool behind_special_tokens = false;
   ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("post_processor"));
   if (!part) {
     return processor;
   }
   RETURN_IF_ERROR(ForEachStage(
       *part, "processors", [&](const std::string& type, const JsonObject& json) -> Status {
-        if (type == "ByteLevel") {  // moves offsets only
-          return {};
+        if (type == "ByteLevel") {
+          return ParseTrimming(json, behind_special_tokens, trimmings);
         }
         if (frames) {
           return NotServed(json, "a second post-processor that adds tokens", type);
@@ -382,10 +451,15 @@ Result<PostProcessor> ParsePostProcessor(const JsonObject& root) {
         }
         ASSIGN_OR_RETURN(const int32_t cls, ParseTokenPair(json, "cls"));
         ASSIGN_OR_RETURN(const int32_t sep, ParseTokenPair(json, "sep"));
-        processor =
-            type == "BertProcessing" ? BertPostProcessor(cls, sep) : RobertaPostProcessor(cls, sep);
-        return {};
+        behind_special_tokens = true;  // a template keeps its parts apart
+        if (type == "BertProcessing") {
+          processor = BertPostProcessor(cls, sep);
+          return {};
+        }
+        processor = RobertaPostProcessor(cls, sep);
+        return ParseTrimming(json, false, trimmings);
       }));
+  processor.trimmings = std::move(trimmings);
   return processor;
 }
 

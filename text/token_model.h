@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/byte_span.h"
 #include "text/encode_scratch.h"
 
 namespace bouquet::text {
@@ -16,9 +17,10 @@ class TokenModel {
  public:
   virtual ~TokenModel() = default;
 
-  /// Appends the ids of `piece` (valid UTF-8, not empty).
-  virtual void Encode(std::string_view piece, EncodeScratch& scratch,
-                      std::vector<int32_t>& ids) const = 0;
+  /// Appends the ids of `piece` (valid UTF-8, not empty), and to `spans`, unless it is null, for
+  /// each id the bytes of the piece that it stands for, as the reference counts them.
+  virtual void Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids,
+                      std::vector<ByteSpan>* spans) const = 0;
   /// The id of a token as the vocabulary spells it, or -1.
   virtual int32_t Id(std::string_view token) const = 0;
   /// Distinct token strings.

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "text/model_parser.h"
+#include "text/sentencepiece_file.h"
 #include "text/stage_parser.h"
 #include "text/staged_tokenizer.h"
 #include "text/vocabulary_text.h"
@@ -124,11 +125,13 @@ Result<TokenizerFile> ReadTokenizerFolder(const fs::path& folder, bool lowercase
     RETURN_IF_ERROR(CheckSize(vocabulary));
     return ReadVocabularyText(folder, lowercase_first);
   }
+  for (const char* name : {"sentencepiece.bpe.model", "spiece.model", "tokenizer.model"}) {
+    if (fs::exists(folder / name)) {
+      return ReadSentencePieceFile(folder / name, lowercase_first);
+    }
+  }
   constexpr std::pair<std::string_view, std::string_view> kOtherKinds[] = {
       {"vocab.json", "byte-level BPE without tokenizer.json"},
-      {"sentencepiece.bpe.model", "SentencePiece"},
-      {"spiece.model", "SentencePiece"},
-      {"tokenizer.model", "SentencePiece"},
   };
   for (const auto& [name, kind] : kOtherKinds) {
     if (fs::exists(folder / name)) {
@@ -136,7 +139,9 @@ Result<TokenizerFile> ReadTokenizerFolder(const fs::path& folder, bool lowercase
     }
   }
   return NotFound(
-      fmt::format("no tokenizer in {}: looked for tokenizer.json and vocab.txt", folder.string()));
+      fmt::format("no tokenizer in {}: looked for tokenizer.json, vocab.txt and a SentencePiece "
+                  "model (sentencepiece.bpe.model, spiece.model, tokenizer.model)",
+                  folder.string()));
 }
 
 }  // namespace bouquet::text

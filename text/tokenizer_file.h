@@ -24,8 +24,8 @@ struct TokenizerFile {
 Result<TokenizerFile> ParseTokenizerJson(std::string_view json, const std::string& source,
                                          bool lowercase_first);
 
-/// Reads tokenizer.json of a folder, else vocab.txt with tokenizer_config.json. Error: kNotFound
-/// naming the files looked for; else as above.
+/// Reads tokenizer.json of a folder, else vocab.txt with tokenizer_config.json, else a
+/// SentencePiece model. Error: kNotFound naming the files looked for; else as above.
 Result<TokenizerFile> ReadTokenizerFolder(const std::filesystem::path& folder,
                                           bool lowercase_first);
 

@@ -39,7 +39,7 @@ TEST(TokenizerFileTest, RefusesOtherKindsByName) {
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
     EXPECT_THAT(status.message(), HasSubstr("takes token ids: " + kind));
   };
-  expect_kind(R"({"vocab": [["a", -1.0]], "unk_id": 0})", "Unigram");
+  expect_kind(R"({"type": "Other", "vocab": [["a", -1.0]], "unk_id": 0})", "Other");
   expect_kind(R"({"vocab": {"a": 0}, "unk_token": "a"})", "WordLevel");
 }
 
@@ -84,11 +84,8 @@ TEST(TokenizerFileTest, NamesWhatIsWrongWithABpeModel) {
 }
 
 TEST(TokenizerFileTest, RefusesEveryOtherKindOfTheTestDataByName) {
-  REQUIRE_TEST_DATA("tokenizers/xlm-roberta/tokenizer.json");
-  const std::pair<const char*, const char*> kinds[] = {{"xlm-roberta", "Unigram"},
-                                                       {"t5-small", "Unigram"},
-                                                       {"roberta-base", "byte-level BPE"},
-                                                       {"mistral-spm", "SentencePiece"}};
+  REQUIRE_TEST_DATA("tokenizers/roberta-base/vocab.json");
+  const std::pair<const char*, const char*> kinds[] = {{"roberta-base", "byte-level BPE"}};
   for (const auto& [folder, kind] : kinds) {
     const Status status =
         ReadTokenizerFolder(testing::TestDataPath(std::string("tokenizers/") + folder), false)
@@ -105,14 +102,14 @@ TEST(TokenizerFileTest, RefusesStagesThatAreNotServedByName) {
     EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << name;
     EXPECT_THAT(status.message(), HasSubstr(name));
   };
-  expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"Precompiled\"",
-               "normalizer is not served: Precompiled");
+  expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"Other\"",
+               "normalizer is not served: Other");
   expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"ByteLevel\"", "ByteLevel");
   expect_named("\"type\": \"BertNormalizer\"",
                "\"type\": \"Replace\", \"content\": \"\", \"pattern\": {\"Regex\": \"a+\"}",
                "Regex");
-  expect_named("\"type\": \"BertPreTokenizer\"", "\"type\": \"Metaspace\"",
-               "pre-tokenizer is not served: Metaspace");
+  expect_named("\"type\": \"BertPreTokenizer\"", "\"type\": \"Other\"",
+               "pre-tokenizer is not served: Other");
   expect_named("\"type\": \"BertPreTokenizer\"",
                "\"type\": \"Split\", \"invert\": false, \"behavior\": \"Removed\", \"pattern\": "
                "{\"Regex\": \"a\"}",
@@ -120,6 +117,53 @@ TEST(TokenizerFileTest, RefusesStagesThatAreNotServedByName) {
   expect_named("\"type\": \"TemplateProcessing\"", "\"type\": \"Other\"",
                "post-processor is not served: Other");
   expect_named("\"version\": \"1.0\"", "\"version\": \"2.0\"", "2.0");
+}
+
+TEST(TokenizerFileTest, NamesWhatIsWrongWithAUnigramModelAndItsStages) {
+  const auto expect_message = [](std::string_view passage, std::string_view replacement,
+                                 StatusCode code, const std::string& part) {
+    const Status status = ParseError(SmallUnigramWith(passage, replacement));
+    EXPECT_EQ(status.code(), code) << part;
+    EXPECT_THAT(status.message(), HasSubstr(part));
+  };
+  constexpr StatusCode kWrong = StatusCode::kInvalidArgument;
+  expect_message("\"unk_id\": 0", "\"unk_id\": 99", kWrong,
+                 "\"unk_id\" is not in the vocabulary: 99");
+  expect_message("\"unk_id\": 0", "\"unk_id\": -1", kWrong, "unk_id");
+  expect_message("\"unk_id\": 0", "\"unk_id\": null", StatusCode::kUnimplemented,
+                 "without \"unk_id\"");
+  for (const char* entry : {"[]", "[\"<unk>\"]", "[\"<unk>\", \"0\"]", "[\"<unk>\", 0, 0]", "7"}) {
+    expect_message("[\"<unk>\", 0.0]", entry, kWrong, "\"vocab\"[0] must be a pair");
+  }
+  expect_message("\"vocab\": [", "\"vocab\": {}, \"other\": [", kWrong,
+                 "\"vocab\" must be an array");
+  expect_message("\"replacement\": \"▁\"", "\"replacement\": \"▁▁\"", kWrong,
+                 "must be one character");
+  expect_message("\"replacement\": \"▁\"", "\"replacement\": \"\"", kWrong,
+                 "must be one character");
+  expect_message("\"always\"", "\"sometimes\"", kWrong, "always, first or never");
+  expect_message("\"prepend_scheme\": \"always\"", "\"add_prefix_space\": false", kWrong,
+                 "\"prepend_scheme\" is not never");
+  expect_message("{\"type\": \"NFKC\"}", R"({"type": "Precompiled", "precompiled_charsmap": "A"})",
+                 kWrong, "not base64");
+  expect_message("{\"type\": \"NFKC\"}",
+                 R"({"type": "Precompiled", "precompiled_charsmap": "AAAA"})", kWrong,
+                 "\"precompiled_charsmap\" is corrupt");
+}
+
+TEST(TokenizerFileTest, ReadsOldUnigramFilesWithoutModelType) {
+  for (const bool old : {false, true}) {
+    std::string json(kSmallUnigramJson);
+    if (old) {
+      json = Replaced(json, "\"type\": \"Unigram\", ", "");
+      json = Replaced(json, "\"prepend_scheme\": \"always\", \"split\": true",
+                      "\"str_rep\": \"▁\", \"add_prefix_space\": true");
+    }
+    const auto file = ParseTokenizerJson(json, "t", false);
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    EXPECT_THAT(Ids(file.value(), "ab  a?"), ElementsAre(5, 2, 4, 0));
+    EXPECT_EQ(file->tokenizer->Piece(5), "▁ab");
+  }
 }
 
 TEST(TokenizerFileTest, NamesTheKeyOfWhatIsWrong) {
@@ -169,7 +213,7 @@ TEST(TokenizerFileTest, NamesTheFilesLookedForInAFolderWithoutTokenizer) {
   const testing::TemporaryFolder folder;
   const Status status = ReadTokenizerFolder(folder.path(), false).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
-  EXPECT_THAT(status.message(), HasSubstr("looked for tokenizer.json and vocab.txt"));
+  EXPECT_THAT(status.message(), HasSubstr("looked for tokenizer.json, vocab.txt and a SentencePiece"));
 }
 
 class VocabularyTextTest : public ::testing::Test {

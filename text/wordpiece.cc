@@ -22,11 +22,15 @@ int32_t WordPiece::Id(std::string_view token) const {
   return node == DoubleArrayTrie::kDead || token.empty() ? -1 : trie_.Value(node);
 }
 
-void WordPiece::Encode(std::string_view word, EncodeScratch& /*scratch*/,
-                       std::vector<int32_t>& ids) const {
+void WordPiece::Encode(std::string_view word, EncodeScratch& /*scratch*/, std::vector<int32_t>& ids,
+                       std::vector<ByteSpan>* spans) const {
+  const auto num_bytes = static_cast<uint32_t>(word.size());
   if (word.size() > max_characters_per_word_ &&
       unicode::CountCodePoints(word) > max_characters_per_word_) {
     ids.push_back(unknown_id_);
+    if (spans != nullptr) {
+      spans->push_back({0, num_bytes});
+    }
     return;
   }
   const size_t size_before = ids.size();
@@ -37,12 +41,20 @@ void WordPiece::Encode(std::string_view word, EncodeScratch& /*scratch*/,
                                              ? DoubleArrayTrie::Match{0, DoubleArrayTrie::kNoValue}
                                              : trie_.LongestPrefix(word, from);
     if (match.num_bytes == 0) {
+      if (spans != nullptr) {
+        spans->resize(spans->size() - (ids.size() - size_before));
+        spans->push_back({0, num_bytes});
+      }
       ids.resize(size_before);
       ids.push_back(unknown_id_);
       return;
     }
     ids.push_back(match.value);
     word.remove_prefix(match.num_bytes);
+    if (spans != nullptr) {
+      const uint32_t end = num_bytes - static_cast<uint32_t>(word.size());
+      spans->push_back({end - static_cast<uint32_t>(match.num_bytes), end});
+    }
     from = continuing_;
   }
 }

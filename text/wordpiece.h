@@ -24,8 +24,8 @@ class WordPiece final : public TokenModel {
  public:
   explicit WordPiece(const WordPieceSpec& spec);
 
-  void Encode(std::string_view word, EncodeScratch& scratch,
-              std::vector<int32_t>& ids) const override;
+  void Encode(std::string_view word, EncodeScratch& scratch, std::vector<int32_t>& ids,
+              std::vector<ByteSpan>* spans) const override;
   int32_t Id(std::string_view token) const override;
   size_t num_tokens() const override { return trie_.num_keys() + (has_empty_token_ ? 1 : 0); }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes properties_tables.inc and normalization_tables.inc.
+"""Writes properties_tables.inc, normalization_tables.inc and grapheme_tables.inc.
 
     python3 -m venv v && v/bin/pip install tokenizers==0.23.3 unicodedata2==17.0.1
     v/bin/python text/unicode/make_tables.py text/unicode
@@ -8,12 +8,14 @@ The reference library mixes four versions of Unicode, and equal ids need all of 
   * whitespace, lowercase and numbers follow 17.0 (Rust's standard library), words the `regex` crate;
   * control, punctuation and nonspacing-mark categories follow 8.0 (the crate unicode_categories);
   * letters, numbers and spaces in a pre-tokenizer's regular expression follow its engine, Oniguruma;
-  * decomposition, composition and combining classes follow 9.0 (unicode-normalization-alignments).
+  * decomposition, composition and combining classes follow 9.0 (unicode-normalization-alignments);
+  * grapheme clusters follow 17.0 (the crate unicode-segmentation 1.13.3).
 So each property of each code point is asked of the pinned library itself. Combining classes, which
 it does not show, and the candidates for compositions come from unicodedata 17.0 (both are stable:
 Unicode never changes them for an assigned character) and are kept only where the library agrees.
 """
 
+import struct
 import sys
 
 import unicodedata2 as ucd
@@ -112,6 +114,57 @@ def compositions():
     return sorted(pairs)
 
 
+def cluster_counter():
+    """Counts what the library's charsmap normalizer sees, with rules under which every string begins
+    with a match: a grapheme cluster of fewer than 6 bytes is one X, a longer one an X a character."""
+    units = [0] * 1024
+    units[0] = 256 << 10
+    for byte in range(1, 256):
+        units[256 ^ byte] = (512 << 10) | (1 << 8) | byte
+        units[768 ^ byte] = 1 << 31  # the value: the replacement at byte 0
+    blob = struct.pack("<I1024I", 4 * len(units), *units) + b"X\0"
+    normalize = normalizers.Precompiled(blob).normalize_str
+    return lambda text: len(normalize(text))
+
+
+def grapheme_classes():
+    """The class of each code point, as numbered in grapheme.h, told from how clusters with it end.
+    U+0301 behind a character makes a cluster of it that is one X where it begins one."""
+    (other, carriage_return, line_feed, control, extend, in_cb_extend, in_cb_linker, joiner, spacing, prepend,
+     regional, hangul_l, hangul_v, hangul_t, hangul_lv, hangul_lvt, pictographic, consonant) = range(18)
+    count = cluster_counter()
+    accent, zwj, arabic, copyright, ka, virama = "\u0301", "\u200d", "\u0600", "\u00a9", "\u0915", "\u094d"
+    fixed = {0: control, 0xA: line_feed, 0xD: carriage_return, 0x200D: joiner}
+    fixed.update({c: regional for c in range(0x1F1E6, 0x1F200)})  # pairs of them never show
+    classes = {}
+    for c in CODE_POINTS:
+        x = chr(c)
+        if c in fixed:
+            classes[c] = fixed[c]
+        elif count("a" + x) == 1:  # goes on with any cluster
+            if count(ka + x + ka + accent) == 4:
+                classes[c] = in_cb_linker
+            elif count(ka + x + virama + ka + accent) == 5:
+                classes[c] = in_cb_extend
+            else:
+                classes[c] = extend if count(copyright + x + zwj + copyright + accent) == 5 else spacing
+        elif count(x + "a") == 1:
+            classes[c] = prepend
+        elif count(copyright + zwj + x) == 3:
+            classes[c] = pictographic
+        elif count(x + virama + ka + accent) == 4:
+            classes[c] = consonant
+        elif c < 0x10000 and count(arabic + x) == 2:
+            classes[c] = control
+        elif c >= 0x10000 and ucd.category(x) == "Cf" or 0xE0000 <= c < 0xE1000:
+            classes[c] = control  # it never shows
+        else:
+            before = tuple(count(x + y + accent) == 3 for y in "\u1100\u1161\u11a8")
+            classes[c] = {(True, True, False): hangul_l, (False, True, True): hangul_lv if c in HANGUL else hangul_v,
+                          (False, False, True): hangul_lvt if c in HANGUL else hangul_t}.get(before, other)
+    return classes
+
+
 def two_stage(values, block):
     """(stage 1: block numbers, stage 2: distinct blocks); trailing equal blocks are kept."""
     blocks, numbers, stage1 = [], {}, []
@@ -190,6 +243,11 @@ def main(folder):
         array("uint8_t" if max(stage1) < 256 else "uint16_t", "kPropertyBlocks", stage1),
         array("uint8_t", "kPropertyKinds", stage2),
         "// first, last, step, distance\n" + array("int32_t", "kLowercaseRanges", lower_values)])
+
+    stage1, stage2 = two_stage(grapheme_classes(), 128)
+    assert max(stage1) < 256
+    write(folder + "/grapheme_tables.inc", [
+        array("uint8_t", "kGraphemeBlocks", stage1), array("uint8_t", "kGraphemeClasses", stage2)])
 
     offsets, data = pool(canonical, [0])
     compatible_offsets, data = pool(compatible, data)
