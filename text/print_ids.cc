@@ -1,6 +1,7 @@
 // Encodes JSON lines: our half of parity.py, which compares with the reference library.
 //
 //   print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json|FOLDER --decode [--skip-special] < ids.jsonl > texts.hex
 //   print_ids tokenizer.json|FOLDER --framed [MAX_TOKENS STRATEGY SIDE] < texts.jsonl > ids.txt
 //
 // Prints the ids of a text without special tokens as one line of numbers; with --spans or --framed
@@ -102,6 +103,35 @@ int PrintIds(const std::string& path, bool literal, bool with_spans) {
   });
 }
 
+/// Lists of ids → texts, their bytes in hexadecimal.
+int PrintDecoded(const std::string& path, bool skip_special_tokens) {
+  const auto loaded = Load(path);
+  if (!loaded.ok()) {
+    std::fprintf(stderr, "%s\n", loaded.status().ToString().c_str());
+    return 1;
+  }
+  return ForEachLine([&](element value, std::string& out) {
+    simdjson::dom::array numbers;
+    if (value.get_array().get(numbers) != simdjson::SUCCESS) {
+      return false;
+    }
+    std::vector<int32_t> ids;
+    for (const element number : numbers) {
+      ids.push_back(static_cast<int32_t>(number.get_int64().value()));
+    }
+    const Result<std::string> text =
+        loaded.value().tokenizer->Decode(ids, {.skip_special_tokens = skip_special_tokens});
+    if (!text.ok()) {
+      std::fprintf(stderr, "%s\n", text.status().ToString().c_str());
+      return false;
+    }
+    for (const char c : text.value()) {
+      fmt::format_to(std::back_inserter(out), "{:02x}", static_cast<unsigned char>(c));
+    }
+    return true;
+  });
+}
+
 void PrintSequence(const TokenSequence& sequence, std::string_view first, std::string_view second,
                    std::string& out) {
   Print(sequence.ids, out);
@@ -160,6 +190,9 @@ int main(int argc, char** argv) {
   const auto has = [&](std::string_view flag) {
     return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();
   };
+  if (has("--decode")) {
+    return PrintDecoded(arguments[0], has("--skip-special"));
+  }
   if (!has("--framed")) {
     return PrintIds(arguments[0], has("--literal"), has("--spans"));
   }
