@@ -12,4 +12,9 @@ std::string EnvironmentName(const std::string& flag) {
   return name;
 }
 
+CLI::Option* AddSwitch(CLI::App& command, const std::string& flag, bool& value,
+                       const std::string& help) {
+  return command.add_flag(flag, value, help)->envname(EnvironmentName(flag));
+}
+
 }  // namespace bouquet::cli

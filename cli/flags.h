@@ -20,4 +20,8 @@ CLI::Option* AddFlag(CLI::App& command, const std::string& flag, T& value,
       ->capture_default_str();
 }
 
+/// A flag that is off unless it is given, alone or as --flag=true or --flag=false.
+CLI::Option* AddSwitch(CLI::App& command, const std::string& flag, bool& value,
+                       const std::string& help);
+
 }  // namespace bouquet::cli

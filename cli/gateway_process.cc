@@ -78,8 +78,11 @@ ivy::ServedModel GatewayProcess::MakeServedModel(const GatewayFlags& flags,
   served.name = folder.name;
   served.aliases = flags.aliases;
   served.folder = folder;
-  served.encode = [encoder = std::move(encoder)](ivy::EncodeRequest request) {
+  served.encode = [encoder](ivy::EncodeRequest request) {
     return encoder->Encode(std::move(request));
+  };
+  served.read_texts = [encoder = std::move(encoder)](ivy::TextRequest request) {
+    return encoder->ReadTexts(std::move(request));
   };
   served.progress = [&backend = backend_] { return backend.Check(); };
   return served;

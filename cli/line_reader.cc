@@ -33,11 +33,13 @@ void LineReader::Close::operator()(std::FILE* file) const {
   }
 }
 
-Result<LineReader> LineReader::Open(const std::string& path, TextFormat format, std::string field) {
+Result<LineReader> LineReader::Open(const std::string& path, TextFormat format, std::string field,
+                                    std::optional<std::string> second_field) {
   LineReader source;
   source.name_ = path == "-" ? "standard input" : path;
   source.format_ = format;
   source.field_ = std::move(field);
+  source.second_field_ = std::move(second_field);
   source.file_.reset(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
   if (source.file_ == nullptr) {
     return NotFound(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
@@ -107,10 +109,25 @@ Result<bool> LineReader::ReadLine() {
   return true;
 }
 
-Result<std::string> LineReader::TextOfJsonLine() const {
+Status LineReader::ReadJsonLine(InputText& input) const {
   ASSIGN_OR_RETURN(const JsonDocument document, JsonDocument::Parse(current_, Where(line_)));
   ASSIGN_OR_RETURN(const JsonObject object, JsonObject::From(document.root(), Where(line_)));
-  return object.RequiredString(field_);
+  ASSIGN_OR_RETURN(input.text, object.RequiredString(field_));
+  if (second_field_) {
+    ASSIGN_OR_RETURN(input.second, object.RequiredString(*second_field_));
+  }
+  return {};
+}
+
+Status LineReader::CutAtTab(InputText& input) const {
+  const size_t tab = input.text.find('\t');
+  if (tab == std::string::npos || input.text.find('\t', tab + 1) != std::string::npos) {
+    return InvalidArgument(
+        fmt::format("{}: a pair is two texts with one tab between them", Where(line_)));
+  }
+  input.second = input.text.substr(tab + 1);
+  input.text.resize(tab);
+  return {};
 }
 
 Result<std::optional<InputText>> LineReader::Next() {
@@ -118,11 +135,17 @@ Result<std::optional<InputText>> LineReader::Next() {
   if (!found) {
     return std::optional<InputText>();
   }
-  if (format_ == TextFormat::kLines) {
-    return std::optional(InputText{std::move(current_), line_});
+  InputText input;
+  input.line = line_;
+  if (format_ == TextFormat::kJsonl) {
+    RETURN_IF_ERROR(ReadJsonLine(input));
+  } else {
+    input.text = std::move(current_);
+    if (second_field_) {
+      RETURN_IF_ERROR(CutAtTab(input));
+    }
   }
-  ASSIGN_OR_RETURN(std::string text, TextOfJsonLine());
-  return std::optional(InputText{std::move(text), line_});
+  return std::optional(std::move(input));
 }
 
 }  // namespace bouquet::cli

@@ -20,7 +20,8 @@ Result<TextFormat> ParseTextFormat(const std::string& name);
 
 struct InputText {
   std::string text;
-  int64_t line = 0;  // counted from 1
+  std::string second;  // of a pair
+  int64_t line = 0;    // counted from 1
 };
 
 /// Reads texts from a file or standard input, one at a time. A byte order mark before the first
@@ -29,8 +30,10 @@ class LineReader {
  public:
   static constexpr size_t kMaxLineBytes = size_t{64} << 20;
 
-  /// `path` "-" is standard input. Error: kNotFound with the system's reason.
-  static Result<LineReader> Open(const std::string& path, TextFormat format, std::string field);
+  /// `path` "-" is standard input. With `second_field` each line holds a pair: a tab between the
+  /// texts, or two members of the object. Error: kNotFound with the system's reason.
+  static Result<LineReader> Open(const std::string& path, TextFormat format, std::string field,
+                                 std::optional<std::string> second_field = std::nullopt);
 
   /// nullopt at the end. Error: kInvalidArgument "FILE:LINE: …"; kCancelled when a signal came
   /// while it waited for input.
@@ -53,11 +56,13 @@ class LineReader {
   LineReader() = default;
   Result<bool> ReadLine();
   Result<bool> Refill();
-  Result<std::string> TextOfJsonLine() const;
+  Status ReadJsonLine(InputText& input) const;
+  Status CutAtTab(InputText& input) const;
 
   std::string name_;
   TextFormat format_ = TextFormat::kLines;
   std::string field_;
+  std::optional<std::string> second_field_;
   std::unique_ptr<std::FILE, Close> file_;
   bool is_stream_ = false;
   std::string buffer_;

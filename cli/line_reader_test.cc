@@ -52,6 +52,22 @@ TEST_F(LineReaderTest, SkipsAByteOrderMarkBeforeTheFirstLineOnly) {
               ElementsAre("one", "\xEF\xBB\xBFtwo"));
 }
 
+TEST_F(LineReaderTest, CutsPairsAtTheTabOrTakesTwoFields) {
+  const auto read = [this](const std::string& content, TextFormat format) {
+    Result<LineReader> source = LineReader::Open(Write(content), format, "q", "d");
+    return std::move(source.value().Next());
+  };
+  const auto lines = read("one\ttwo \n", TextFormat::kLines).value();
+  EXPECT_EQ(lines->text, "one");
+  EXPECT_EQ(lines->second, "two ");
+  const auto json = read(R"({"d":"two","q":"one"})", TextFormat::kJsonl).value();
+  EXPECT_EQ(json->text, "one");
+  EXPECT_EQ(json->second, "two");
+  EXPECT_THAT(read("one\n", TextFormat::kLines).status().message(), HasSubstr(":1: a pair is"));
+  EXPECT_FALSE(read("a\tb\tc\n", TextFormat::kLines).ok());
+  EXPECT_THAT(read(R"({"q":"one"})", TextFormat::kJsonl).status().message(), HasSubstr("\"d\""));
+}
+
 TEST_F(LineReaderTest, JoinsALineThatSpansSeveralReads) {
   const std::string text(300'000, 'x');
   EXPECT_THAT(ReadAll(text + "\nend\n", TextFormat::kLines).value(), ElementsAre(text, "end"));

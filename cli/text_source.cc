@@ -18,6 +18,19 @@ bool ExcludesPromptFromPooling(const model::ModelFolder& folder) {
                      });
 }
 
+/// Such models exist, and most texts have none of these tokens; one that has is refused when it
+/// comes.
+void WarnOfTokensWithoutRow(const model::ModelFolder& folder, const text::Tokenizer& tokenizer) {
+  const int64_t num_rows = folder.traits.vocabulary_rows;
+  if (tokenizer.vocabulary_size() > num_rows) {
+    LogWarning(
+        "{}: the tokenizer has ids up to {}, the embedding table ends at {}: texts with such "
+        "tokens are refused, the first is \"{}\"",
+        folder.name, tokenizer.vocabulary_size() - 1, num_rows - 1,
+        tokenizer.Piece(static_cast<int32_t>(num_rows)));
+  }
+}
+
 }  // namespace
 
 Result<ivy::TextSource> LoadTextSource(const model::ModelFolder& folder) {
@@ -26,6 +39,7 @@ Result<ivy::TextSource> LoadTextSource(const model::ModelFolder& folder) {
   auto pipeline =
       text::TextPipeline::Load(folder.pipeline.transformer_folder, folder.do_lower_case);
   if (pipeline.ok()) {
+    WarnOfTokensWithoutRow(folder, (*pipeline)->tokenizer());
     source.pipeline = std::move(pipeline).value();
   } else if (pipeline.code() == StatusCode::kUnimplemented) {
     source.no_text_reason = pipeline.status().message();

@@ -12,10 +12,12 @@
 #include "ivy/api/openai.h"
 #include "ivy/api/openapi.h"
 #include "ivy/api/tei.h"
+#include "ivy/api/text_dialect.h"
 #include "ivy/handlers/embed_handler.h"
 #include "ivy/handlers/health_handler.h"
 #include "ivy/handlers/info_handler.h"
 #include "ivy/handlers/models_handler.h"
+#include "ivy/handlers/text_handler.h"
 #include "ivy/http/server.h"
 
 namespace bouquet::ivy {
@@ -77,6 +79,7 @@ class Gateway::Impl {
         info_(models_, config_),
         models_handler_(models_, std::time(nullptr)),
         embed_(models_, config_, metrics),
+        text_(models_, config_),
         server_(ServerOptionsOf(*config_.Current()), Routes(), keys_, metrics) {}
 
   std::shared_ptr<const Config> config() const { return config_.Current(); }
@@ -113,6 +116,15 @@ class Gateway::Impl {
   http::Handler Embed(const api::EmbedDialect& dialect) {
     return [this, &dialect](http::Request& request) { return embed_.Handle(dialect, request); };
   }
+  http::Handler Text(const api::TextDialect& dialect) {
+    return [this, &dialect](http::Request& request) { return text_.Handle(dialect, request); };
+  }
+  template <class AnyDialect>
+  static Endpoint DataEndpoint(std::string path, std::string_view summary,
+                               const AnyDialect& dialect) {
+    return {Method::kPost, std::move(path), EndpointKind::kData,  dialect.dialect,
+            summary,       &dialect.body,   dialect.answer_schema};
+  }
 
   Snapshot<Config> config_;
   const ModelTable models_;
@@ -122,6 +134,7 @@ class Gateway::Impl {
   const InfoHandler info_;
   const ModelsHandler models_handler_;
   const EmbedHandler embed_;
+  const TextHandler text_;
   std::string openapi_;
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;
@@ -149,23 +162,25 @@ std::vector<Gateway::Impl::Line> Gateway::Impl::Lines() {
   const api::EmbedDialect& openai = api::kOpenAiEmbeddings;
   const api::EmbedDialect& tei = api::kTeiEmbed;
   constexpr Method kGet = Method::kGet;
-  constexpr Method kPost = Method::kPost;
+  const auto tokenize = [this](http::Request& request) { return text_.HandleTokenize(request); };
   return {
-      {{kPost, "/v1/embeddings", EndpointKind::kData, Dialect::kOpenAi, "Embeddings", &openai},
-       Embed(openai),
-       "/openai",
+      {DataEndpoint("/v1/embeddings", "Embeddings", openai), Embed(openai), "/openai",
        &api::kTeiOpenAiEmbeddings},
-      {{kPost, "/embeddings", EndpointKind::kData, Dialect::kOpenAi, "Embeddings", &openai},
-       Embed(openai),
-       "/openai",
+      {DataEndpoint("/embeddings", "Embeddings", openai), Embed(openai), "/openai",
        &api::kTeiOpenAiEmbeddings},
-      {{kPost, "/embed", EndpointKind::kData, Dialect::kTei, "Embeddings, as bare rows", &tei},
-       Embed(tei),
-       "/tei"},
+      {DataEndpoint("/embed", "Embeddings, as bare rows", tei), Embed(tei), "/tei"},
+      {DataEndpoint("/tokenize", "Tokens of texts; a body with \"prompt\" is read as vLLM does",
+                    api::kTeiTokenize),
+       tokenize},
+      {DataEndpoint("/tei/tokenize", "Tokens of texts", api::kTeiTokenize),
+       Text(api::kTeiTokenize)},
+      {DataEndpoint("/vllm/tokenize", "Tokens of a text", api::kVllmTokenize),
+       Text(api::kVllmTokenize)},
+      {DataEndpoint("/decode", "Texts of tokens", api::kTeiDecode), Text(api::kTeiDecode), "/tei"},
+      {DataEndpoint("/detokenize", "The text of tokens", api::kVllmDetokenize),
+       Text(api::kVllmDetokenize), "/vllm"},
       {{kGet, "/", EndpointKind::kHealth, Dialect::kOpenAi, "Readiness"}, ready},
-      {{kPost, "/", EndpointKind::kData, Dialect::kTei, "Embeddings, as bare rows", &tei},
-       Embed(tei),
-       "/tei"},
+      {DataEndpoint("/", "Embeddings, as bare rows", tei), Embed(tei), "/tei"},
       {{kGet, "/health", EndpointKind::kHealth, Dialect::kOpenAi, "Readiness"}, ready, "/tei"},
       {{kGet, "/health/live", EndpointKind::kDocument, Dialect::kOpenAi, "Liveness"},
        AtOnce([this](const auto&) { return health_.Live(); })},

@@ -65,21 +65,23 @@ class GatewayDocumentTest : public ::testing::Test {
   }
 
   /// All the ways to be answered on a data route.
-  std::set<int> StatusesOfData(const std::string& path, const std::string& field) {
+  std::set<int> StatusesOfData(const std::string& path, const std::string& field,
+                               const std::string& value = R"("a")") {
     std::set<int> seen;
     const auto post = [&](const std::string& body, std::string_view headers = kKey) {
       seen.insert(Ask(gateway_->port(), Post(path, body, headers)).status);
     };
-    const std::string good = "{\"" + field + "\":\"a\"}";
+    const std::string begin = "{\"" + field + "\":";
+    const std::string good = begin + value + "}";
     post(good);
     post(good, "");
     post("{");
-    post("{\"" + field + "\":7}");
-    post("{\"" + field + "\":[\"a\",\"b\",\"c\"]}");
-    post("{\"" + field + "\":\"a\",\"model\":\"other\"}");
+    post(begin + "7}");
+    post(begin + "[" + value + "," + value + "," + value + "]}");
+    post(begin + value + ",\"model\":\"other\"}");
     post(good, std::string(kKey) + "Content-Type: text/plain\r\n");
     for (const Status& status : {ResourceExhausted("x"), Internal("x"), Unimplemented("x"),
-                                 DeadlineExceeded("x"), Unavailable("x")}) {
+                                 OutOfRange("x"), DeadlineExceeded("x"), Unavailable("x")}) {
       encoder_.FailWith(status);
       post(good);
     }
@@ -119,9 +121,12 @@ TEST_F(GatewayDocumentTest, PromisesTheStatusesThatAreAnsweredAndNoOther) {
   for (const std::string path : {"/v1/embeddings", "/embeddings"}) {
     seen[{"post", path}] = StatusesOfData(path, "input");
   }
-  for (const std::string path : {"/embed", "/"}) {
+  for (const std::string path : {"/embed", "/", "/tokenize", "/tei/tokenize"}) {
     seen[{"post", path}] = StatusesOfData(path, "inputs");
   }
+  seen[{"post", "/vllm/tokenize"}] = StatusesOfData("/vllm/tokenize", "prompt");
+  seen[{"post", "/decode"}] = StatusesOfData("/decode", "ids", "[1]");
+  seen[{"post", "/detokenize"}] = StatusesOfData("/detokenize", "tokens", "[1]");
   EXPECT_EQ(seen, promised);
 }
 
@@ -130,7 +135,7 @@ std::string ExampleOf(object schema) {
   element part;
   if (schema.at_key("oneOf").get(part) == simdjson::SUCCESS ||
       schema.at_key("anyOf").get(part) == simdjson::SUCCESS) {
-    return R"("text")";
+    return std::string_view(part.at(0)["type"]) == "string" ? R"("text")" : "[1]";
   }
   if (schema.at_key("enum").get(part) == simdjson::SUCCESS) {
     return "\"" + std::string(std::string_view(part.at(0))) + "\"";
@@ -150,13 +155,14 @@ TEST_F(GatewayDocumentTest, NamesTheFieldsThatAreReadAndNoOther) {
     const std::string route(path.key);
     const std::string required(std::string_view(
         path.value.at_pointer("/post/requestBody/content/application~1json/schema/required/0")));
+    const std::string also = ",\"" + required + "\":" + ExampleOf(properties[required]);
     for (const key_value_pair& property : object(properties)) {
       const std::string name(property.key);
       std::string body = "{\"" + name + "\":" + ExampleOf(property.value);
       std::string wrong = "{\"" + name + "\":{}";
       if (name != required) {
-        body += ",\"" + required + "\":\"a\"";
-        wrong += ",\"" + required + "\":\"a\"";
+        body += also;
+        wrong += also;
       }
       // Accepted with a value that fits (--strict-fields would refuse an unknown one)…
       const RawResponse accepted = Ask(gateway_->port(), Post(route, body + "}", kKey));
@@ -168,7 +174,7 @@ TEST_F(GatewayDocumentTest, NamesTheFieldsThatAreReadAndNoOther) {
       EXPECT_THAT(refused.body, ::testing::HasSubstr(name)) << route << wrong;
     }
     const RawResponse unknown =
-        Ask(gateway_->port(), Post(route, "{\"" + required + "\":\"a\",\"surprise\":1}", kKey));
+        Ask(gateway_->port(), Post(route, "{\"surprise\":1" + also + "}", kKey));
     EXPECT_THAT(unknown.body, ::testing::HasSubstr("--strict-fields")) << route;
   }
 }

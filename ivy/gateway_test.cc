@@ -89,6 +89,49 @@ TEST_F(GatewayTest, AnswersTeiEmbed) {
   EXPECT_EQ(Embed(R"({"inputs":"one"})").body, "[[0.125,0.625,1.125,1.625]]");
 }
 
+TEST_F(GatewayTest, AnswersWhatTokensTextsHave) {
+  Start();
+  const std::string tokens = R"([[{"id":0,"text":"<s>","special":true,"start":null,"stop":null},)"
+                             R"({"id":97,"text":"a","special":false,"start":0,"stop":1}]])";
+  EXPECT_EQ(Ask(port_, Post("/tokenize", R"({"inputs":"a"})")).body, tokens);
+  EXPECT_EQ(Ask(port_, Post("/tei/tokenize", R"({"inputs":["a"]})")).body, tokens);
+  EXPECT_EQ(Ask(port_, Post("/tokenize", R"({"inputs":["a","ab"],"count_only":true})")).body,
+            "[2,3]");
+  const std::string vllm = R"({"count":2,"max_model_len":256,"tokens":[0,97],"token_strs":null})";
+  EXPECT_EQ(Ask(port_, Post("/tokenize", R"({"prompt":"a"})")).body, vllm);
+  EXPECT_EQ(Ask(port_, Post("/vllm/tokenize", R"({"prompt":"a"})")).body, vllm);
+
+  Ask(port_, Post("/tokenize", R"({"inputs":"a","add_special_tokens":false,"prompt_name":"query"})",
+                  "x-bouquet-class: bulk\r\n"));
+  const TextRequest request = encoder_.last_text_request();
+  EXPECT_EQ(request.prompt, "query: ");
+  EXPECT_FALSE(request.add_special_tokens);
+  EXPECT_EQ(request.field, "inputs");
+  EXPECT_FALSE(request.field_is_list);
+  EXPECT_EQ(request.traffic_class, model::TrafficClass::kBulk);
+}
+
+TEST_F(GatewayTest, AnswersTheTextsOfTokens) {
+  Start();
+  EXPECT_EQ(Ask(port_, Post("/decode", R"({"ids":[[0,97],[98]]})")).body, R"(["a","b"])");
+  EXPECT_EQ(Ask(port_, Post("/tei/decode", R"({"ids":[0,97],"skip_special_tokens":false})")).body,
+            R"(["<s>a"])");
+  EXPECT_EQ(Ask(port_, Post("/detokenize", R"({"tokens":[0,97]})")).body, R"({"prompt":"<s>a"})");
+  EXPECT_EQ(Ask(port_, Post("/vllm/detokenize", R"({"tokens":[97]})")).body, R"({"prompt":"a"})");
+}
+
+TEST_F(GatewayTest, RefusesToTokenizeInTheShapeOfWhoeverAsks) {
+  Start();
+  const RawResponse tei = Ask(port_, Post("/tokenize", R"({"inputs":7})"));
+  EXPECT_EQ(tei.status, 422);
+  EXPECT_THAT(tei.body, HasSubstr(R"("error_type":"Validation")"));
+  const RawResponse vllm = Ask(port_, Post("/tokenize", R"({"messages":[]})"));
+  EXPECT_EQ(vllm.status, 400);
+  EXPECT_THAT(vllm.body, HasSubstr(R"("param":"messages")"));
+  encoder_.FailWith(OutOfRange("too many tokens", "prompt"));
+  EXPECT_EQ(Ask(port_, Post("/tokenize", R"({"prompt":"a"})")).status, 413);
+}
+
 TEST_F(GatewayTest, SaysTheSameInBase64AsInDecimals) {
   Start();
   const RawResponse response = Embeddings(R"({"input":"ab","encoding_format":"base64"})");

@@ -32,6 +32,8 @@ class Assembler {
     AddTokens(kept, kept.begin, kept.end, type_id);
   }
 
+  void BeginSecond() { sequence_.second_begin = sequence_.ids.size(); }
+
   TokenSequence Take() { return std::move(sequence_); }
 
  private:
@@ -120,6 +122,7 @@ TokenSequence Assemble(const SequenceTemplate& frame, bool add_special_tokens,
         assembler.AddText(first, add_special_tokens ? part.type_id : frame.bare_first_type);
         break;
       case Part::Kind::kSecond:
+        assembler.BeginSecond();
         assembler.AddText(*second, add_special_tokens ? part.type_id : frame.bare_second_type);
         break;
     }

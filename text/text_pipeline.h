@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct TokenSequence {
   // 0 .. 0 for a special token that was added; and 1 for such a token.
   std::vector<ByteSpan> spans;
   std::vector<uint8_t> special_mask;
+  std::optional<size_t> second_begin;  // where the second text of a pair begins
   bool truncated() const { return untruncated_tokens > static_cast<int32_t>(ids.size()); }
 };
 

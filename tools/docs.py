@@ -355,8 +355,8 @@ def tokenizers(result):
                          f"{row['growth'][i]['peak_mb']:.0f} MB)" for row in kinds] for i, text in enumerate(texts)]
     return (table(["tokenizer", "kind", "texts", "Bouquet MB/s", "reference MB/s", "ratio"], rows)
             + "\nLoading, ms, files in memory:\n\n" + table(["tokenizer", "Bouquet", "reference"], loading)
-            + f"\nThe largest growth of the time from {result['sizes_mb'][0]:.2f} to {result['sizes_mb'][-1]:.0f} MB, doubling each "
-            "time (1.00 is twice the time for twice the text); the time of the longest, and the most memory that the process "
+            + f"\nThe largest growth of the time from {result['sizes_mb'][0]:.2f} to {result['sizes_mb'][-1]:.0f} MB, doubling "
+            "each time (1.00 is twice the time for twice the text); the time of the longest, and the most memory that the process "
             "held:\n\n" + table(["text"] + [row["tokenizer"] for row in kinds], growths) + "\n"
             + source_line(result, f"One thread, {result['reference']} the same"))
 

@@ -20,7 +20,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 LAYERS: Dict[str, List[str]] = {
     "base": [],
     "model": ["base/*"],
-    "text": ["base/*", "model/*"],
+    "text": ["base/*", "model/*", "proto/*"],
     "proto": [],
     "rose": ["base/*", "model/*"],
     "tulip": ["base/*", "model/*", "proto/*", "rose/engine.h", "rose/batch.h", "rose/step_result.h", "rose/lazy_tensor.h"],
@@ -74,7 +74,7 @@ INSIDE: List[Tuple[str, str]] = [
 ]
 
 # Values that every part of ivy exchanges.
-SHARED_INSIDE = ("ivy/encode/encode_request.h",)
+SHARED_INSIDE = ("ivy/encode/encode_request.h", "ivy/encode/text_request.h")
 
 # What protoc writes.
 PROTOC_HEADER = re.compile(r"proto/.*\.pb\.h$")

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ivy/api/dialect.h"
-#include "ivy/api/embed_dialect.h"
+#include "ivy/api/field_table.h"
 
 namespace bouquet::ivy::api {
 
@@ -32,7 +32,8 @@ struct Endpoint {
   EndpointKind kind = EndpointKind::kDocument;
   Dialect dialect = Dialect::kOpenAi;  // of errors
   std::string_view summary;
-  const EmbedDialect* embed = nullptr;  // kData: body and answer
+  const BodySpec* body = nullptr;       // kData
+  std::string_view answer_schema = {};  // of a 200, as a JSON text; empty: not described
 };
 
 }  // namespace bouquet::ivy::api

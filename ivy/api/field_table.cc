@@ -255,6 +255,10 @@ Error DescribeFault(std::string_view body, size_t skipped, const ParseOptions& o
 
 }  // namespace
 
+std::string_view WithoutByteOrderMark(std::string_view body) {
+  return body.starts_with(kByteOrderMark) ? body.substr(kByteOrderMark.size()) : body;
+}
+
 std::string Shorten(std::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) {
     return std::string(text);
@@ -268,11 +272,9 @@ std::string Shorten(std::string_view text, size_t max_bytes) {
 
 std::optional<Error> ParseBody(std::string_view body, const BodySpec& spec,
                                const ParseOptions& options, Request& request) {
-  size_t skipped = 0;
-  if (body.starts_with(kByteOrderMark)) {
-    skipped = kByteOrderMark.size();
-    body.remove_prefix(skipped);
-  }
+  const size_t whole = body.size();
+  body = WithoutByteOrderMark(body);
+  const size_t skipped = whole - body.size();
   // The parser does not count an empty innermost array or object, and counts the root: one more
   // lets every text through that is within the limit, and the look below finds the rest.
   const Result<JsonDocument> document =

@@ -21,11 +21,19 @@ struct FieldValue {
   size_t choice = 0;  // index into FieldSpec::choices
 };
 
-/// Which shapes `kInputs` takes besides one text and one list of token ids.
+/// Which shapes `kInputs` takes.
 enum class InputMix : uint8_t {
-  kUniform,  // [text, …] or [[id, …], …]
-  kMixed,    // [text or [id, …], …]
+  kUniform,  // text, [text, …], [id, …] or [[id, …], …]
+  kMixed,    // text, [id, …] or [text or [id, …], …]
+  kText,     // text
+  kTexts,    // text or [text, …]
+  kIds,      // [id, …]
+  kIdLists,  // [id, …] or [[id, …], …]
 };
+constexpr bool TakesTexts(InputMix mix) { return mix <= InputMix::kTexts; }
+constexpr bool TakesIds(InputMix mix) {
+  return mix <= InputMix::kMixed || mix == InputMix::kIds || mix == InputMix::kIdLists;
+}
 
 /// One field of a dialect's body: what the parser accepts and what the OpenAPI document says, from
 /// the same row. A null is the same as an absent field, except where the field is required.
@@ -39,6 +47,7 @@ struct FieldSpec {
   std::span<const std::string_view> choices = {};                      // kChoice
   bool any_case = false;                                               // kChoice
   InputMix mix = InputMix::kUniform;                                   // kInputs
+  bool may_be_empty = false;                                           // kInputs: one of them
   void (*store)(const FieldValue& value, Request& request) = nullptr;  // not for kInputs
 };
 
@@ -62,6 +71,9 @@ struct BodySpec {
 /// error by position. Duplicate keys anywhere are an invalid value.
 std::optional<Error> ParseBody(std::string_view body, const BodySpec& spec,
                                const ParseOptions& options, Request& request);
+
+/// Editors put one in front; it is no part of the body.
+std::string_view WithoutByteOrderMark(std::string_view body);
 
 /// `text` for an error message: at most `max_bytes` of it, cut between characters.
 std::string Shorten(std::string_view text, size_t max_bytes = 64);

@@ -28,9 +28,9 @@ Error Invalid(std::string message, std::string field) {
 }
 
 /// `path` is where the list is: "input" or "input[2]".
-std::optional<Error> ParseIds(array list, const std::string& path, const ParseOptions& options,
-                              Request& request) {
-  if (!options.accept_token_ids) {
+std::optional<Error> ParseIds(array list, const std::string& path, const FieldSpec& field,
+                              const ParseOptions& options, Request& request) {
+  if (TakesTexts(field.mix) && !options.accept_token_ids) {
     return Invalid(
         "token ids are not accepted here, since ids of another tokenizer give silently wrong "
         "vectors (--token-input=reject): send text",
@@ -50,30 +50,49 @@ std::optional<Error> ParseIds(array list, const std::string& path, const ParseOp
     }
     ids.push_back(static_cast<int32_t>(id));
   }
-  if (ids.empty()) {
+  if (ids.empty() && !field.may_be_empty) {
     return Empty(path);
   }
   request.inputs.emplace_back(std::move(ids));
   return std::nullopt;
 }
 
-std::optional<Error> ParseItem(element item, const std::string& field, const ParseOptions& options,
+std::optional<Error> ParseText(std::string_view text, std::string path, const FieldSpec& field,
                                Request& request) {
+  if (text.empty() && !field.may_be_empty) {
+    return Empty(std::move(path));
+  }
+  request.inputs.emplace_back(std::string(text));
+  return std::nullopt;
+}
+
+std::optional<Error> ParseItem(element item, const FieldSpec& field, const ParseOptions& options,
+                               Request& request) {
+  std::string path = fmt::format("{}[{}]", field.name, request.inputs.size());
   std::string_view text;
+  if (TakesTexts(field.mix) && item.get_string().get(text) == simdjson::SUCCESS) {
+    return ParseText(text, std::move(path), field, request);
+  }
   array ids;
-  if (item.get_string().get(text) == simdjson::SUCCESS) {
-    if (text.empty()) {
-      return Empty(fmt::format("{}[{}]", field, request.inputs.size()));
-    }
-    request.inputs.emplace_back(std::string(text));
-    return std::nullopt;
+  if (TakesIds(field.mix) && item.get_array().get(ids) == simdjson::SUCCESS) {
+    return ParseIds(ids, path, field, options, request);
   }
-  std::string path = fmt::format("{}[{}]", field, request.inputs.size());
-  if (item.get_array().get(ids) == simdjson::SUCCESS) {
-    return ParseIds(ids, path, options, request);
+  const std::string_view expected = !TakesIds(field.mix)     ? "a string"
+                                    : !TakesTexts(field.mix) ? "a list of token ids"
+                                                             : "a string or a list of token ids";
+  return Invalid(fmt::format("must be {}, not {}", expected, ShowValue(item)), std::move(path));
+}
+
+std::string_view Expected(InputMix mix) {
+  switch (mix) {
+    case InputMix::kText: return "a string";
+    case InputMix::kTexts: return "a string or a list of strings";
+    case InputMix::kIds: return "a list of token ids";
+    case InputMix::kIdLists: return "a list of token ids or a list of such lists";
+    case InputMix::kUniform:
+    case InputMix::kMixed: break;
   }
-  return Invalid(fmt::format("must be a string or a list of token ids, not {}", ShowValue(item)),
-                 std::move(path));
+  return "a string, a list of strings, a list of token ids or a list of such lists";
 }
 
 std::optional<Error> CheckCount(size_t count, const FieldSpec& field, const BodySpec& spec,
@@ -118,34 +137,28 @@ std::optional<Error> ParseInputs(element value, const FieldSpec& field, const Bo
                                  const ParseOptions& options, Request& request) {
   const std::string name(field.name);
   request.inputs_field = name;
+  request.inputs_are_list = false;
   std::string_view text;
-  if (value.get_string().get(text) == simdjson::SUCCESS) {
-    request.inputs_are_list = false;
-    if (text.empty()) {
-      return Empty(name);
-    }
-    request.inputs.emplace_back(std::string(text));
-    return std::nullopt;
+  if (TakesTexts(field.mix) && value.get_string().get(text) == simdjson::SUCCESS) {
+    return ParseText(text, name, field, request);
   }
   array list;
-  if (value.get_array().get(list) != simdjson::SUCCESS) {
-    return Invalid(fmt::format("must be a string, a list of strings, a list of token ids or a list "
-                               "of such lists, not {}",
-                               ShowValue(value)),
-                   name);
+  if (field.mix == InputMix::kText || value.get_array().get(list) != simdjson::SUCCESS) {
+    return Invalid(fmt::format("must be {}, not {}", Expected(field.mix), ShowValue(value)), name);
   }
-  if (list.size() == 0) {
+  const bool is_empty = list.size() == 0;
+  if (field.mix == InputMix::kIds || (is_empty && !TakesTexts(field.mix)) ||
+      (TakesIds(field.mix) && !is_empty && IsNumber(list.at(0)))) {
+    return ParseIds(list, name, field, options, request);
+  }
+  if (is_empty) {
     return Empty(name);
-  }
-  const element first = list.at(0);
-  if (IsNumber(first)) {
-    request.inputs_are_list = false;
-    return ParseIds(list, name, options, request);
   }
   request.inputs_are_list = true;
   if (std::optional<Error> error = CheckCount(list.size(), field, spec, options)) {
     return error;
   }
+  const element first = list.at(0);
   request.inputs.reserve(list.size());
   for (const element item : list) {
     const bool alike = item.type() == first.type();
@@ -154,7 +167,7 @@ std::optional<Error> ParseInputs(element value, const FieldSpec& field, const Bo
                                  ShowValue(item), ShowValue(first)),
                      fmt::format("{}[{}]", name, request.inputs.size()));
     }
-    if (std::optional<Error> error = ParseItem(item, name, options, request)) {
+    if (std::optional<Error> error = ParseItem(item, field, options, request)) {
       return error;
     }
   }

@@ -1,6 +1,8 @@
 #include "ivy/api/openapi.h"
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "base/json_writer.h"
 
@@ -53,17 +55,38 @@ std::string_view StatusMeaning(int status) {
 }
 
 void WriteInputsSchema(const FieldSpec& field, JsonWriter& json) {
-  constexpr std::string_view kText = R"({"type":"string","minLength":1})";
-  constexpr std::string_view kIds =
-      R"({"type":"array","minItems":1,"items":{"type":"integer","minimum":0}})";
-  const auto list_of = [](std::string_view item) {
-    return R"({"type":"array","minItems":1,"items":)" + std::string(item) + "}";
+  const std::string text =
+      field.may_be_empty ? R"({"type":"string"})" : R"({"type":"string","minLength":1})";
+  const std::string ids = field.may_be_empty
+                              ? R"({"type":"array","items":{"type":"integer","minimum":0}})"
+                              : R"({"type":"array","minItems":1,"items":{"type":"integer",)"
+                                R"("minimum":0}})";
+  const auto list_of = [](const std::string& item) {
+    return R"({"type":"array","minItems":1,"items":)" + item + "}";
   };
-  json.Key(field.mix == InputMix::kUniform ? "oneOf" : "anyOf").BeginArray().Raw(kText).Raw(kIds);
-  if (field.mix == InputMix::kUniform) {
-    json.Raw(list_of(kText)).Raw(list_of(kIds));
-  } else {
-    json.Raw(list_of(R"({"anyOf":[)" + std::string(kText) + "," + std::string(kIds) + "]}"));
+  std::vector<std::string> shapes;
+  if (TakesTexts(field.mix)) {
+    shapes.push_back(text);
+  }
+  if (TakesIds(field.mix)) {
+    shapes.push_back(ids);
+  }
+  switch (field.mix) {
+    case InputMix::kUniform:
+      shapes.push_back(list_of(text));
+      shapes.push_back(list_of(ids));
+      break;
+    case InputMix::kMixed:
+      shapes.push_back(list_of(R"({"anyOf":[)" + text + "," + ids + "]}"));
+      break;
+    case InputMix::kTexts: shapes.push_back(list_of(text)); break;
+    case InputMix::kIdLists: shapes.push_back(list_of(ids)); break;
+    case InputMix::kText:
+    case InputMix::kIds: break;
+  }
+  json.Key(field.mix == InputMix::kMixed ? "anyOf" : "oneOf").BeginArray();
+  for (const std::string& shape : shapes) {
+    json.Raw(shape);
   }
   json.EndArray();
 }
@@ -118,9 +141,9 @@ void WriteResponses(const Endpoint& endpoint, bool has_keys, JsonWriter& json) {
   json.Key("responses").BeginObject();
   for (const int status : StatusesOf(endpoint, has_keys)) {
     json.Key(std::to_string(status)).BeginObject().Field("description", StatusMeaning(status));
-    if (status == 200 && endpoint.embed != nullptr) {
+    if (status == 200 && !endpoint.answer_schema.empty()) {
       json.Key("content").BeginObject().Key("application/json").BeginObject();
-      json.Key("schema").Raw(endpoint.embed->answer_schema).EndObject().EndObject();
+      json.Key("schema").Raw(endpoint.answer_schema).EndObject().EndObject();
     } else if (status != 200) {
       const std::string schema = "{\"$ref\":\"#/components/schemas/" +
                                  std::string(DialectName(endpoint.dialect)) + "_error\"}";
@@ -145,8 +168,8 @@ void WriteEndpoint(const Endpoint& endpoint, bool has_keys, JsonWriter& json) {
     json.Key("parameters").BeginArray().BeginObject().Field("name", "id").Field("in", "path");
     json.Field("required", true).Key("schema").Raw(R"({"type":"string"})").EndObject().EndArray();
   }
-  if (endpoint.embed != nullptr) {
-    WriteBody(endpoint.embed->body, json);
+  if (endpoint.body != nullptr) {
+    WriteBody(*endpoint.body, json);
   }
   WriteResponses(endpoint, has_keys, json);
   if (has_keys && NeedsKey(endpoint.kind)) {

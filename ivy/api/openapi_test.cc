@@ -15,9 +15,10 @@ using ::testing::ElementsAre;
 std::vector<Endpoint> Endpoints() {
   return {
       {Method::kPost, "/v1/embeddings", EndpointKind::kData, Dialect::kOpenAi, "a",
-       &kOpenAiEmbeddings},
+       &kOpenAiEmbeddings.body, kOpenAiEmbeddings.answer_schema},
       {Method::kGet, "/", EndpointKind::kHealth, Dialect::kOpenAi, "b", nullptr},
-      {Method::kPost, "/", EndpointKind::kData, Dialect::kTei, "c", &kTeiEmbed},
+      {Method::kPost, "/", EndpointKind::kData, Dialect::kTei, "c", &kTeiEmbed.body,
+       kTeiEmbed.answer_schema},
       {Method::kGet, "/v1/models/*", EndpointKind::kCatalog, Dialect::kOpenAi, "d", nullptr},
   };
 }

@@ -12,8 +12,6 @@
 
 namespace bouquet::ivy::api {
 
-enum class Operation : uint8_t { kEmbed };
-
 enum class VectorEncoding : uint8_t {
   kFloat,   // a JSON array of the shortest decimals that read back as the same float32
   kBase64,  // standard alphabet with padding over little-endian float32
@@ -23,7 +21,6 @@ enum class VectorEncoding : uint8_t {
 /// the parser knows a dialect. What a body left out is nullopt, and is resolved against the model
 /// and the flags in handlers/resolve_request.
 struct Request {
-  Operation operation = Operation::kEmbed;
   std::string model;  // as the body says; empty: the default model
 
   std::vector<EncodeInput> inputs;
@@ -42,6 +39,12 @@ struct Request {
   std::optional<bool> normalize;
   VectorEncoding encoding = VectorEncoding::kFloat;
   bool allow_partial = false;  // items that failed alone are answered in place
+
+  // Of the routes that tokenize and decode.
+  bool add_special_tokens = true;
+  bool skip_special_tokens = true;
+  bool return_token_strings = false;
+  bool count_only = false;
 };
 
 struct ParseOptions {

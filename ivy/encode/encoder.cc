@@ -11,6 +11,7 @@
 #include "ivy/encode/chunk_sender.h"
 #include "ivy/encode/gatherer.h"
 #include "ivy/encode/splitter.h"
+#include "ivy/encode/text_job.h"
 
 namespace bouquet::ivy {
 
@@ -62,6 +63,17 @@ boost::asio::awaitable<Result<EncodedRows>> Encoder::Encode(EncodeRequest reques
   ChunkSender sender(pool_, request, std::move(inputs.sequences), tokenize_stage_.clock(), timers_);
   CO_RETURN_IF_ERROR(co_await sender.Send(ranges, gatherer));
   co_return gatherer.Take();
+}
+
+boost::asio::awaitable<Result<std::vector<TextAnswer>>> Encoder::ReadTexts(TextRequest request) {
+  if (source_.pipeline == nullptr) {
+    co_return Unimplemented("this model takes token ids only: " + source_.no_text_reason,
+                            request.field);
+  }
+  auto job = std::make_shared<TextJob>(request, limits_.max_request_tokens, source_,
+                                       tokenize_stage_.clock());
+  CO_RETURN_IF_ERROR(co_await tokenize_stage_.Run(job));
+  co_return std::move(job->answers());
 }
 
 }  // namespace bouquet::ivy

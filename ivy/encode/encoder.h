@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -9,6 +10,7 @@
 #include "ivy/dispatch/replica_pool.h"
 #include "ivy/dispatch/timers.h"
 #include "ivy/encode/encode_request.h"
+#include "ivy/encode/text_request.h"
 #include "ivy/encode/tokenize_stage.h"
 
 namespace bouquet::ivy {
@@ -41,6 +43,12 @@ class Encoder {
   /// kUnavailable. It cancels whatever of the request is under way. Items that fail alone are in
   /// `statuses`.
   boost::asio::awaitable<Result<EncodedRows>> Encode(EncodeRequest request);
+
+  /// The tokenizer's part alone: texts → tokens, ids → text. The same. Error: kInvalidArgument with
+  /// the input's path (invalid UTF-8, id out of range), kUnimplemented (the model takes ids only, a
+  /// decoder that is not served), kOutOfRange (too many tokens), kResourceExhausted, kCancelled,
+  /// kDeadlineExceeded.
+  boost::asio::awaitable<Result<std::vector<TextAnswer>>> ReadTexts(TextRequest request);
 
  private:
   Encoder(const EncoderOptions& options, TextSource source, TokenizeStage& tokenize_stage,

@@ -129,6 +129,45 @@ TEST_F(EncoderTest, KeepsTwoChunksPerReplicaUnderWay) {
   EXPECT_EQ(replica_->largest_under_way(), 2);
 }
 
+TEST_F(EncoderTest, ReadsTextsIntoTokensAndTokensIntoTexts) {
+  TextRequest request;
+  request.inputs = {"rose", std::vector{testing::kTinyCls, testing::kTinyIvy}, ""};
+  request.prompt = "ivy ";
+  const auto answers = RunCoroutine(encoder_->ReadTexts(std::move(request)));
+  ASSERT_TRUE(answers.ok()) << answers.status().ToString();
+  const TextAnswer& tokens = answers->at(0);
+  EXPECT_EQ(tokens.text, "ivy rose");
+  EXPECT_THAT(tokens.tokens.ids, ElementsAre(testing::kTinyCls, testing::kTinyIvy,
+                                             testing::kTinyRose, testing::kTinySep));
+  EXPECT_EQ(tokens.tokens.spans[2], (text::ByteSpan{4, 8}));
+  EXPECT_THAT(tokens.tokens.special_mask, ElementsAre(1, 0, 0, 1));
+  EXPECT_THAT(tokens.pieces, ElementsAre("[CLS]", "ivy", "rose", "[SEP]"));
+  EXPECT_EQ(answers->at(1).text, "ivy");
+  EXPECT_EQ(answers->at(2).text, "ivy ");
+}
+
+TEST_F(EncoderTest, SaysWhatOfATextRequestIsWrong) {
+  const auto status_of = [this](std::vector<EncodeInput> inputs, bool count_only = false) {
+    TextRequest request;
+    request.inputs = std::move(inputs);
+    request.count_only = count_only;
+    const auto limited = Encoder::Create({.max_tokens_per_request = 6},
+                                         {tokenizer_.pipeline(), "", false}, *stage_, *pool_);
+    return RunCoroutine(limited.value()->ReadTexts(std::move(request))).status();
+  };
+  const Status bad_id = status_of({std::vector{1}, std::vector{2, -1}});
+  EXPECT_EQ(bad_id.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(bad_id.field(), "inputs[1][1]");
+  EXPECT_EQ(status_of({"rose", "\xFF"}).field(), "inputs[1]");
+  EXPECT_EQ(status_of({"rose rose", "ivy ivy"}).code(), StatusCode::kOutOfRange);
+  EXPECT_TRUE(status_of({"rose rose", "ivy ivy"}, /*count_only=*/true).ok());
+
+  const auto ids_only = Encoder::Create({}, {nullptr, "no files", false}, *stage_, *pool_);
+  const auto refused = RunCoroutine(ids_only.value()->ReadTexts({}));
+  EXPECT_EQ(refused.status().code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(refused.status().message(), ::testing::HasSubstr("no files"));
+}
+
 TEST_F(EncoderTest, RefusesDimensionsBeyondTheModels) {
   EncodeRequest request = RequestOf({"rose"});
   request.output.dimensions = 9;

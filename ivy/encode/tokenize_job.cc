@@ -9,33 +9,27 @@
 namespace bouquet::ivy {
 namespace {
 
-size_t BytesOf(const EncodeInput& input) {
-  const auto* text = std::get_if<std::string>(&input);
-  return text == nullptr ? 0 : text->size();  // ids need no work worth a slice
+/// Text of each input; ids need no work worth a slice.
+std::vector<size_t> BytesOf(const EncodeRequest& request) {
+  std::vector<size_t> bytes;
+  bytes.reserve(request.inputs.size());
+  for (const EncodeInput& input : request.inputs) {
+    const auto* text = std::get_if<std::string>(&input);
+    bytes.push_back(text == nullptr ? 0 : text->size() + request.prompt.size());
+  }
+  return bytes;
 }
 
 }  // namespace
 
 TokenizeJob::TokenizeJob(EncodeRequest& request, const TokenizeLimits& limits,
-                         const TextSource& source, const Clock& clock, size_t slice_bytes)
-    : request_(request),
+                         const TextSource& source, const Clock& clock)
+    : SlicedJob({request.traffic_class, request.deadline, request.cancelled}, BytesOf(request),
+                clock),
+      request_(request),
       limits_(limits),
       source_(source),
-      clock_(clock),
-      sequences_(request.inputs.size()),
-      first_failure_(request.inputs.size()) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < request.inputs.size(); ++i) {
-    const size_t input_bytes = BytesOf(request.inputs[i]) + request.prompt.size();
-    if (slices_.empty() || bytes + input_bytes > slice_bytes) {
-      slices_.push_back({i, 0});
-      bytes = 0;
-    }
-    ++slices_.back().count;
-    bytes += input_bytes;
-  }
-  slices_left_ = slices_.size();
-}
+      sequences_(request.inputs.size()) {}
 
 Status TokenizeJob::CheckInputs() const {
   if (request_.inputs.empty()) {
@@ -58,32 +52,7 @@ Status TokenizeJob::CheckInputs() const {
   return {};
 }
 
-bool TokenizeJob::ClaimSlice(size_t& slice) {
-  slice = next_slice_.fetch_add(1, std::memory_order_relaxed);
-  return slice < slices_.size();
-}
-
-bool TokenizeJob::RunSlice(size_t slice, text::EncodeScratch& scratch) {
-  const Slice& run = slices_[slice];
-  for (size_t i = run.first; i < run.first + run.count; ++i) {
-    if (i >= first_failure_.load(std::memory_order_relaxed)) {
-      break;
-    }
-    if (Status status = RunInput(i, scratch); !status.ok()) {
-      Fail(i, std::move(status));
-      break;
-    }
-  }
-  return slices_left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
-}
-
 Status TokenizeJob::RunInput(size_t index, text::EncodeScratch& scratch) {
-  if (request_.cancelled.stop_requested()) {
-    return Cancelled("cancelled while tokenizing");
-  }
-  if (request_.deadline.HasPassed(clock_.Now())) {
-    return DeadlineExceeded("deadline passed while tokenizing");
-  }
   EncodeInput& input = request_.inputs[index];
   if (const auto* text = std::get_if<std::string>(&input)) {
     RETURN_IF_ERROR(RunText(index, *text, scratch));
@@ -174,14 +143,6 @@ Status TokenizeJob::CheckLength(size_t index, int32_t num_tokens) const {
   return InvalidArgument(fmt::format("input is longer than the request allows: {} tokens, limit {}",
                                      num_tokens, *request_.max_tokens),
                          PathOf(index));
-}
-
-void TokenizeJob::Fail(size_t index, Status error) {
-  const std::lock_guard lock(error_mutex_);
-  if (index < first_failure_.load(std::memory_order_relaxed)) {
-    first_failure_.store(index, std::memory_order_relaxed);
-    error_ = std::move(error);
-  }
 }
 
 int32_t TokenizeJob::LongestInput() const {

@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "ivy/dispatch/resumption.h"
 #include "ivy/encode/encode_request.h"
+#include "ivy/encode/sliced_job.h"
 #include "text/text_pipeline.h"
 
 namespace bouquet::ivy {
@@ -31,42 +30,25 @@ struct TextSource {
   bool exclude_prompt_from_pooling = false;
 };
 
-/// One request's inputs on their way to token ids. Its slices, runs of inputs, may be worked on by
-/// several threads at once; each input's result has a place of its own. An error ends the work on
-/// later inputs but not on earlier ones, so the error reported is the first by position.
-class TokenizeJob final : public Resumption {
+/// One request's inputs on their way to token ids.
+class TokenizeJob final : public SlicedJob {
  public:
   /// Everything must outlive the job's last slice; the job takes ids out of `request`.
   TokenizeJob(EncodeRequest& request, const TokenizeLimits& limits, const TextSource& source,
-              const Clock& clock, size_t slice_bytes);
+              const Clock& clock);
 
   /// Cheap checks of the whole request, before anything is tokenized. Error: kInvalidArgument for
   /// an empty input, kUnimplemented for text that is not served; with the input's path.
   Status CheckInputs() const;
 
-  /// Claims the next slice. False when all are claimed.
-  bool ClaimSlice(size_t& slice);
-  /// True when it was the last one to end.
-  bool RunSlice(size_t slice, text::EncodeScratch& scratch);
-  size_t num_slices() const { return slices_.size(); }
-  model::TrafficClass traffic_class() const { return request_.traffic_class; }
-
-  // Once the last slice has ended.
-
-  const Status& error() const { return error_; }
+  /// Once the last slice has ended.
   std::vector<text::TokenSequence>& sequences() { return sequences_; }
 
  private:
-  struct Slice {
-    size_t first = 0;
-    size_t count = 0;
-  };
-
-  Status RunInput(size_t index, text::EncodeScratch& scratch);
+  Status RunInput(size_t index, text::EncodeScratch& scratch) override;
   Status RunText(size_t index, std::string_view text, text::EncodeScratch& scratch);
   Status TakeIds(size_t index, std::vector<int32_t>& ids);
   Status CheckLength(size_t index, int32_t num_tokens) const;
-  void Fail(size_t index, Status error);
 
   int32_t LongestInput() const;
   std::string PathOf(size_t index) const;
@@ -74,16 +56,8 @@ class TokenizeJob final : public Resumption {
   EncodeRequest& request_;
   const TokenizeLimits limits_;
   const TextSource& source_;
-  const Clock& clock_;
-
-  std::vector<Slice> slices_;
   std::vector<text::TokenSequence> sequences_;  // [num_inputs]
-  std::atomic<size_t> next_slice_ = 0;
-  std::atomic<size_t> slices_left_;
   std::atomic<int64_t> num_tokens_ = 0;
-  std::atomic<size_t> first_failure_;  // index of an input; num_inputs when none has failed
-  std::mutex error_mutex_;
-  Status error_;  // of input first_failure_
 };
 
 }  // namespace bouquet::ivy

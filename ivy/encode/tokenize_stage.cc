@@ -3,7 +3,6 @@
 #include <chrono>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -57,15 +56,24 @@ boost::asio::awaitable<Result<TokenizedInputs>> TokenizeStage::Run(EncodeRequest
                                                                    const TextSource& source,
                                                                    const TokenizeLimits& limits) {
   const TimePoint start = clock_.Now();
-  auto job = std::make_shared<TokenizeJob>(request, limits, source, clock_, options_.slice_bytes);
+  auto job = std::make_shared<TokenizeJob>(request, limits, source, clock_);
   CO_RETURN_IF_ERROR(job->CheckInputs());
-  if (RunsInline(request)) {
+  CO_RETURN_IF_ERROR(co_await Run(job));
+  TokenizedInputs result;
+  result.sequences = std::move(job->sequences());
+  result.tokenize_us = std::chrono::duration_cast<Microseconds>(clock_.Now() - start).count();
+  co_return result;
+}
+
+boost::asio::awaitable<Status> TokenizeStage::Run(std::shared_ptr<SlicedJob> job) {
+  job->Cut(options_.slice_bytes);
+  if (RunsInline(*job)) {
     for (size_t slice = 0; job->ClaimSlice(slice);) {
       job->RunSlice(slice, ThreadScratch());
     }
   } else {
     waiting_requests_.Increment();
-    const bool pushed = queue_.TryPush(Job(job), LaneOf(request.traffic_class));
+    const bool pushed = queue_.TryPush(Job(job), LaneOf(job->terms().traffic_class));
     if (pushed) {
       // Not bounded by the deadline: the workers read the request until the last slice has ended,
       // and they look at the deadline themselves before each input.
@@ -79,25 +87,12 @@ boost::asio::awaitable<Result<TokenizedInputs>> TokenizeStage::Run(EncodeRequest
           .WithRetryAfter(1);
     }
   }
-  Count(job->error(), request);
-  CO_RETURN_IF_ERROR(job->error());
-  TokenizedInputs result;
-  result.sequences = std::move(job->sequences());
-  result.tokenize_us = std::chrono::duration_cast<Microseconds>(clock_.Now() - start).count();
-  co_return result;
+  Count(*job);
+  co_return job->error();
 }
 
-bool TokenizeStage::RunsInline(const EncodeRequest& request) const {
-  if (options_.num_threads == 0) {
-    return true;
-  }
-  size_t bytes = 0;
-  for (const EncodeInput& input : request.inputs) {
-    if (const auto* text = std::get_if<std::string>(&input)) {
-      bytes += text->size() + request.prompt.size();
-    }
-  }
-  return bytes <= options_.inline_bytes;
+bool TokenizeStage::RunsInline(const SlicedJob& job) const {
+  return options_.num_threads == 0 || job.num_bytes() <= options_.inline_bytes;
 }
 
 void TokenizeStage::Work() {
@@ -107,9 +102,9 @@ void TokenizeStage::Work() {
       continue;
     }
     if (slice + 1 < (*job)->num_slices()) {
-      queue_.PutBack(
-          *job,
-          LaneOf((*job)->traffic_class()));  // other workers, and other requests, have their turn
+      queue_.PutBack(*job,
+                     LaneOf((*job)->terms().traffic_class));  // other workers, and other requests,
+                                                              // have their turn
     }
     if ((*job)->RunSlice(slice, ThreadScratch())) {
       (*job)->Resume();
@@ -117,11 +112,11 @@ void TokenizeStage::Work() {
   }
 }
 
-void TokenizeStage::Count(const Status& status, const EncodeRequest& request) {
-  const auto num_inputs = static_cast<double>(request.inputs.size());
-  if (status.code() == StatusCode::kCancelled) {
+void TokenizeStage::Count(const SlicedJob& job) {
+  const auto num_inputs = static_cast<double>(job.num_inputs());
+  if (job.error().code() == StatusCode::kCancelled) {
     cancelled_.Increment(num_inputs);
-  } else if (status.code() == StatusCode::kDeadlineExceeded) {
+  } else if (job.error().code() == StatusCode::kDeadlineExceeded) {
     expired_.Increment(num_inputs);
   }
 }

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "base/status.h"
 #include "ivy/encode/encode_request.h"
+#include "ivy/encode/sliced_job.h"
 #include "ivy/encode/tokenize_job.h"
 
 namespace bouquet::ivy {
@@ -33,9 +34,9 @@ struct TokenizedInputs {
   int64_t tokenize_us = 0;                     // waiting for a worker included
 };
 
-/// Texts and ids of a request → token sequences, checked. Short ones inline on the caller's
-/// executor, longer ones by the text workers, which take slices of requests in turn, interactive
-/// ones first, whatever tokenizer each of them needs. Thread: any.
+/// Texts and ids of a request → token sequences, checked; and other work on texts. Short ones
+/// inline on the caller's executor, longer ones by the text workers, which take slices of requests
+/// in turn, interactive ones first, whatever tokenizer each of them needs. Thread: any.
 class TokenizeStage {
  public:
   /// `metrics` and `clock` must outlive the stage.
@@ -54,14 +55,17 @@ class TokenizeStage {
                                                       const TextSource& source,
                                                       const TokenizeLimits& limits);
 
+  /// Any job, which has not been cut yet. Error: the job's own, or kResourceExhausted.
+  boost::asio::awaitable<Status> Run(std::shared_ptr<SlicedJob> job);
+
   const Clock& clock() const { return clock_; }
 
  private:
-  using Job = std::shared_ptr<TokenizeJob>;  // shared by the coroutine and the workers
+  using Job = std::shared_ptr<SlicedJob>;  // shared by the coroutine and the workers
 
-  bool RunsInline(const EncodeRequest& request) const;
+  bool RunsInline(const SlicedJob& job) const;
   void Work();
-  void Count(const Status& status, const EncodeRequest& request);
+  void Count(const SlicedJob& job);
 
   const TokenizeOptions options_;
   const Clock& clock_;

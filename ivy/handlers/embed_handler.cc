@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "ivy/api/float_array.h"
+#include "ivy/handlers/parse_options.h"
 #include "ivy/handlers/resolve_request.h"
 #include "ivy/handlers/service_fields.h"
 
@@ -21,13 +22,6 @@ constexpr size_t kMaxNamedItems = 16;  // failed inputs that a message lists
 
 int64_t MicrosecondsBetween(TimePoint from, TimePoint to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from).count();
-}
-
-api::ParseOptions ParseOptionsOf(const Config& config) {
-  return {.max_json_depth = static_cast<size_t>(config.max_json_depth),
-          .max_inputs = static_cast<size_t>(config.max_inputs_per_request),
-          .strict_fields = config.strict_fields,
-          .accept_token_ids = config.accept_token_ids};
 }
 
 /// Unicode characters of the text inputs.

@@ -96,4 +96,20 @@ Result<EncodeRequest> ResolveRequest(api::Request request, const model::ModelFol
   return encode;
 }
 
+Result<TextRequest> ResolveTextRequest(api::Request request, const model::ModelFolder& folder,
+                                       const Config& config) {
+  TextRequest text;
+  text.field = std::move(request.inputs_field);
+  text.field_is_list = request.inputs_are_list;
+  if (request.prompt_name) {  // a default prompt is for vectors
+    ASSIGN_OR_RETURN(text.prompt, ResolvePrompt(request, folder.prompts));
+  }
+  text.add_special_tokens = request.add_special_tokens;
+  text.skip_special_tokens = request.skip_special_tokens;
+  text.count_only = request.count_only;
+  text.parse_special = config.parse_special_in_text;
+  text.inputs = std::move(request.inputs);
+  return text;
+}
+
 }  // namespace bouquet::ivy

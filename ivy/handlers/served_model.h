@@ -14,6 +14,7 @@
 #include "base/snapshot.h"
 #include "base/status.h"
 #include "ivy/encode/encode_request.h"
+#include "ivy/encode/text_request.h"
 #include "model/model_folder.h"
 
 namespace bouquet::ivy {
@@ -22,6 +23,11 @@ namespace bouquet::ivy {
 /// Errors: see Encoder::Encode. It must end when its deadline has passed.
 using EncodeFunction =
     std::function<boost::asio::awaitable<Result<EncodedRows>>(EncodeRequest request)>;
+
+/// Texts → tokens, ids → text: of the encoder, or a fake in tests. As above. Errors: see
+/// Encoder::ReadTexts.
+using TextFunction =
+    std::function<boost::asio::awaitable<Result<std::vector<TextAnswer>>>(TextRequest request)>;
 
 struct Readiness {
   bool ready = false;
@@ -40,13 +46,14 @@ struct EngineFacts {
   std::string numerics;  // fingerprint: dtype, kernels, version
 };
 
-/// A model as the gateway offers it: how its requests are read, and who answers them. `encode` and
-/// `progress` are not called before the gateway has been told that the model is ready.
+/// A model as the gateway offers it: how its requests are read, and who answers them. The functions
+/// are not called before the gateway has been told that the model is ready.
 struct ServedModel {
   std::string name;
   std::vector<std::string> aliases;
   model::ModelFolder folder;
   EncodeFunction encode;
+  TextFunction read_texts;
   /// Whether it makes progress, once loaded. Must not block: health checks call it. Optional.
   std::function<Readiness()> progress;
 };

@@ -18,8 +18,8 @@ void RouteTable::Add(Route route, std::string label) {
   route.metric_index = static_cast<size_t>(known - labels_.begin());
   if (known == labels_.end()) {
     labels_.push_back(std::move(label));
-    label_dialects_.push_back(endpoint.embed == nullptr ? std::nullopt
-                                                        : std::optional(endpoint.dialect));
+    label_dialects_.push_back(endpoint.body == nullptr ? std::nullopt
+                                                       : std::optional(endpoint.dialect));
   }
   const bool wildcard = endpoint.path.ends_with("/*");
   Methods& methods = wildcard ? prefixes_[endpoint.path.substr(0, endpoint.path.size() - 1)]

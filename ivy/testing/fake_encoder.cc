@@ -16,6 +16,10 @@ EncodeFunction FakeEncoder::Function() {
   return [this](EncodeRequest request) { return Encode(std::move(request)); };
 }
 
+TextFunction FakeEncoder::ReadsTexts() {
+  return [this](TextRequest request) { return ReadTexts(std::move(request)); };
+}
+
 void FakeEncoder::ChangeRows(std::function<void(EncodedRows&)> change) {
   const std::lock_guard lock(mutex_);
   change_ = std::move(change);
@@ -29,6 +33,11 @@ void FakeEncoder::FailWith(Status status) {
 EncodeRequest FakeEncoder::last_request() const {
   const std::lock_guard lock(mutex_);
   return last_;
+}
+
+TextRequest FakeEncoder::last_text_request() const {
+  const std::lock_guard lock(mutex_);
+  return last_text_;
 }
 
 asio::awaitable<Result<EncodedRows>> FakeEncoder::Encode(EncodeRequest request) {
@@ -88,6 +97,50 @@ Result<EncodedRows> FakeEncoder::Rows(const EncodeRequest& request) const {
   return rows;
 }
 
+namespace {
+
+TextAnswer TokensOf(const TextRequest& request, const std::string& text) {
+  TextAnswer answer;
+  answer.text = request.prompt + text;
+  if (request.add_special_tokens) {
+    answer.tokens.ids = {0};
+    answer.tokens.spans = {{}};
+    answer.tokens.special_mask = {1};
+    answer.pieces = {"<s>"};
+  }
+  for (uint32_t i = 0; i < answer.text.size(); ++i) {
+    answer.tokens.ids.push_back(static_cast<uint8_t>(answer.text[i]));
+    answer.tokens.spans.push_back({i, i + 1});
+    answer.tokens.special_mask.push_back(0);
+    answer.pieces.emplace_back(1, answer.text[i]);
+  }
+  return answer;
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::vector<TextAnswer>>> FakeEncoder::ReadTexts(TextRequest request) {
+  const std::lock_guard lock(mutex_);
+  last_text_ = request;
+  if (!failure_.ok()) {
+    co_return failure_;
+  }
+  std::vector<TextAnswer> answers;
+  for (const EncodeInput& input : request.inputs) {
+    if (const auto* text = std::get_if<std::string>(&input)) {
+      answers.push_back(TokensOf(request, *text));
+      continue;
+    }
+    TextAnswer answer;
+    for (const int32_t id : std::get<std::vector<int32_t>>(input)) {
+      answer.text += id == 0 ? (request.skip_special_tokens ? "" : "<s>")
+                             : std::string(1, static_cast<char>(id));
+    }
+    answers.push_back(std::move(answer));
+  }
+  co_return answers;
+}
+
 ServedModel FakeModel(FakeEncoder& encoder, int32_t width, int32_t max_input_tokens) {
   ServedModel served;
   served.name = "fake-model";
@@ -98,6 +151,7 @@ ServedModel FakeModel(FakeEncoder& encoder, int32_t width, int32_t max_input_tok
   served.folder.max_input_tokens = max_input_tokens;
   served.folder.prompts.by_name = {{"query", "query: "}, {"passage", "passage: "}};
   served.encode = encoder.Function();
+  served.read_texts = encoder.ReadsTexts();
   return served;
 }
 

@@ -12,12 +12,14 @@
 namespace bouquet::ivy::testing {
 
 /// Stands in for tokenizer and engine: the value j of row i is (i + 1) × 0.125 + j × 0.5, and an
-/// input has as many tokens as bytes or ids. Thread: any.
+/// input has as many tokens as bytes or ids. Each byte of a text is a token, whose id is the byte;
+/// in front there is the special token 0, "<s>". Thread: any.
 class FakeEncoder {
  public:
   explicit FakeEncoder(uint32_t width) : width_(width) {}
 
   EncodeFunction Function();
+  TextFunction ReadsTexts();
 
   /// Applied to every answer before it is given.
   void ChangeRows(std::function<void(EncodedRows&)> change);
@@ -32,11 +34,13 @@ class FakeEncoder {
   int64_t num_cancelled() const { return num_cancelled_; }
   /// The last request; its inputs too.
   EncodeRequest last_request() const;
+  TextRequest last_text_request() const;
 
  private:
   boost::asio::awaitable<Result<EncodedRows>> Encode(EncodeRequest request);
   boost::asio::awaitable<Status> Wait(const EncodeRequest& request);
   Result<EncodedRows> Rows(const EncodeRequest& request) const;
+  boost::asio::awaitable<Result<std::vector<TextAnswer>>> ReadTexts(TextRequest request);
 
   const uint32_t width_;
   std::atomic<bool> held_ = false;
@@ -47,6 +51,7 @@ class FakeEncoder {
   std::function<void(EncodedRows&)> change_;
   Status failure_;
   EncodeRequest last_;
+  TextRequest last_text_;
 };
 
 /// A model of `width` dimensions with the prompts "query" and "passage" and inputs of at most

@@ -188,7 +188,8 @@ def main(out):
         entry = {
             "name": name, "tokenizer": {**description, "model": {**description["model"], "vocab": {}}},
             "ids": [reference.encode(t, add_special_tokens=False).ids for t in TEXTS],
-            "spans_hash": f"{hash_of_spans(framed):016x}", "framed_ids": [e.ids for e in framed[:12]], "framed_types": [e.type_ids for e in framed[:12]],
+            "spans_hash": f"{hash_of_spans(framed):016x}", "framed_ids": [e.ids for e in framed[:12]],
+            "framed_types": [e.type_ids for e in framed[:12]],
             "pair_ids": [e.ids for e in pairs], "pair_types": [e.type_ids for e in pairs],
             "bare_pair_ids": [e.ids for e in bare_pairs], "bare_pair_types": [e.type_ids for e in bare_pairs]}
         reference.encode_special_tokens = True
