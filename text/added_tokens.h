@@ -34,8 +34,9 @@ class AddedTokenMatcher {
   bool empty() const { return tokens_.empty(); }
 
   /// Calls, in order, `on_text(std::string_view)` for what lies between tokens (never empty) and
-  /// `on_token(int32_t id)` for each token. With `parse_special` false a special token that matches
-  /// is text; what it overlaps does not match either, as in the reference.
+  /// `on_token(int32_t id, std::string_view)` for each token, with the whitespace that it takes.
+  /// With `parse_special` false a special token that matches is text; what it overlaps does not
+  /// match either, as in the reference.
   template <class OnText, class OnToken>
   void Split(std::string_view text, bool parse_special, OnText on_text, OnToken on_token) const {
     size_t done = 0;  // everything before it has been handed out
@@ -55,7 +56,7 @@ class AddedTokenMatcher {
       if (done < begin) {
         on_text(text.substr(done, begin - done));
       }
-      on_token(token.id);
+      on_token(token.id, text.substr(begin, end - begin));
       done = end;
     }
     if (done < text.size()) {

@@ -2,16 +2,16 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "text/normalizer.h"
 
 namespace bouquet::text {
 
 /// The stage NormalizerStage::Kind::kBert in one pass: clean, space CJK ideographs, decompose and
-/// drop nonspacing marks, lower-case, each if the stage says so. Overwrites `out`. `marks` is
-/// scratch.
+/// drop nonspacing marks, lower-case, each if the stage says so. Overwrites `out`. Sources:
+/// SourceMap or NoSources.
+template <class Sources>
 void NormalizeAsBert(const NormalizerStage& stage, std::string_view text,
-                     std::vector<unicode::PendingMark>& marks, std::string& out);
+                     unicode::NormalizationScratch& scratch, Sources sources, std::string& out);
 
 }  // namespace bouquet::text

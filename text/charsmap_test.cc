@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "text/small_charsmap.h"
+#include "text/source_map.h"
 
 namespace bouquet::text {
 namespace {
@@ -12,7 +13,7 @@ using ::testing::HasSubstr;
 
 std::string Normalized(const Charsmap& map, std::string_view text) {
   std::string out = "left over";
-  map.Normalize(text, out);
+  map.Normalize(text, NoSources(), out);
   return out;
 }
 

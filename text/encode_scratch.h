@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/byte_span.h"
+#include "text/token_spans.h"
 #include "text/unicode/normalization.h"
 
 namespace bouquet::text {
@@ -30,6 +32,12 @@ struct UnigramStep {
   int32_t id = -1;
 };
 
+/// Pieces that a stage of the pre-tokenizer wrote anew, end to end.
+struct RewrittenPieces {
+  std::string text;
+  std::vector<ByteSpan> origins;  // of each byte, only where spans are asked for
+};
+
 /// Buffers of one caller, reused from call to call: after a text of each length no further one
 /// allocates. One per thread. What one call does, and which field each stage fills:
 ///   1 TextPipeline joins prompt and text                              joined
@@ -45,17 +53,26 @@ class EncodeScratch {
   std::string normalized;
   std::string spare;
   unicode::NormalizationScratch unicode;
+  // Only where spans are asked for: of each byte of the normalized text, of a stage's output, and
+  // of `prefixed`.
+  std::vector<ByteSpan> origins;
+  std::vector<ByteSpan> spare_origins;
+  std::vector<ByteSpan> prefixed_origins;
+  std::vector<uint32_t> sources;
+  std::vector<ByteSpan> piece_spans;  // of the tokens of one piece
   std::vector<std::string_view> pieces;
   std::vector<std::string_view> spare_pieces;
-  std::string prefixed;    // pieces that got a space in front
-  std::string metaspaced;  // pieces whose spaces a Metaspace stage rewrote; by turns
-  std::string spare_metaspaced;
+  std::string prefixed;        // pieces that got a space in front
+  RewrittenPieces metaspaced;  // by Metaspace stages, by turns
+  RewrittenPieces spare_metaspaced;
   std::vector<BpeSymbol> symbols;
   std::vector<BpeMerge> merges;
   std::vector<UnigramStep> unigram_steps;
   std::vector<int32_t> ids;
   std::vector<int32_t> second_ids;
   std::vector<int32_t> prompt_ids;
+  TokenSpans spans;  // of ids and second_ids, only where asked for
+  TokenSpans second_spans;
 };
 
 }  // namespace bouquet::text

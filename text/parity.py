@@ -4,6 +4,9 @@
     parity.py compare PRINT_IDS DATA MODEL [TOKENIZER...]
                                                every text, code point and random string; exits 1 at a difference
     parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_stages.py
+    parity.py compare-spans PRINT_IDS DATA MODEL [TOKENIZER...]
+                                               what each id stands for, and sequences with special tokens, types,
+                                               special mask, cut in every way; compare-stages does so as well
     parity.py golden DATA MODEL OUT            writes the hashes that reference_ids_test.cc checks without Python
 
 DATA is the unpacked test data, MODEL the demo model's folder, PRINT_IDS the built tool. The texts of
@@ -125,6 +128,95 @@ def compare_texts(name, print_ids, path, tokenizer, texts, *flags):
     return differing
 
 
+def without_framing(path):
+    """Its post-processor moves offsets even where no special tokens are wanted."""
+    description = json.loads(pathlib.Path(path).read_text())
+    tokenizer = Tokenizer.from_str(json.dumps({**description, "post_processor": None}))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def flat(pairs):
+    return [number for pair in pairs for number in pair]
+
+
+def compare_lines(name, print_ids, path, inputs, expected, agree, *flags):
+    """`expected`: by input the lists of numbers that our tool prints with a | between them, or None for an error."""
+    lines = "".join(json.dumps(i) + "\n" for i in inputs)
+    done = subprocess.run([print_ids, path, *flags], input=lines, capture_output=True, text=True, check=True)
+    ours = done.stdout.split("\n")[:-1]
+    assert len(ours) == len(inputs) == len(expected)
+    differing = 0
+    for given, own, numbers in zip(inputs, ours, expected):
+        own = None if own == "error" else [[int(i) for i in part.split()] for part in own.split("|")]
+        if not (own == numbers or (own and numbers and agree(own, numbers))):
+            differing += 1
+            if differing <= 3:
+                print("   ", ascii(given)[:300], "\n     ours    ", str(own)[:300], "\n     expected", str(numbers)[:300])
+    print(f"{name}: {len(inputs)} inputs, {differing} differ", flush=True)
+    return differing
+
+
+def compare_spans(name, print_ids, path, tokenizer, texts, *flags):
+    """`tokenizer` is without_framing."""
+    differing = 0
+    texts = list(texts)
+    for begin in range(0, len(texts), 100_000):
+        part = texts[begin:begin + 100_000]
+        expected = [[e.ids, flat(e.offsets)] for e in tokenizer.encode_batch(part, add_special_tokens=False)]
+        differing += compare_lines(f"{name} spans", print_ids, path, part, expected, lambda a, b: False, "--spans", *flags)
+    return differing
+
+
+def framed(encode):
+    try:
+        e = encode()
+    except BaseException:  # what cannot be cut; a panic of the reference's is no Exception
+        return None
+    return [e.ids, e.type_ids, e.special_tokens_mask, flat(e.offsets)]
+
+
+def agree_in_one_text(own, numbers):
+    """Ours prints the spans twice: counted in the first text, and in the second."""
+    return own[:3] == numbers[:3] and len(own[3]) == len(numbers[3]) and all(
+        s in counted for s, *counted in zip(numbers[3], own[3], own[4]))
+
+
+def compare_framed(name, print_ids, path, tokenizer, texts):
+    """Texts and pairs of them with special tokens, whole and cut."""
+    differing = 0
+    inputs = list(texts) + list(zip(texts, texts[1:]))
+    for cut in [None] + [(n, how, side) for n in (5, 8, 13) for how in ("longest_first", "only_first", "only_second")
+                         for side in ("left", "right")]:
+        tokenizer.no_truncation()
+        if cut:
+            tokenizer.enable_truncation(cut[0], strategy=cut[1], direction=cut[2])
+        expected = [framed(lambda i=i: tokenizer.encode(i) if isinstance(i, str) else tokenizer.encode(*i)) for i in inputs]
+        differing += compare_lines(f"{name} framed {cut}", print_ids, path, inputs, expected, agree_in_one_text,
+                                   "--framed", *(str(c) for c in cut or ()))
+    tokenizer.no_truncation()
+    return differing
+
+
+def compare_all_spans(print_ids, data, model, *chosen):
+    differing = 0
+    for name, path in tokenizer_files(data, model).items():
+        if chosen and name not in chosen:
+            continue
+        tokenizer = without_framing(path)
+        for file in FILES:
+            differing += compare_spans(f"{name} {file}", print_ids, path, tokenizer, texts_of(data / "texts" / file))
+        for context in CONTEXTS:
+            differing += compare_spans(f"{name} {context!a}", print_ids, path, tokenizer, code_point_texts(context))
+        differing += compare_spans(f"{name} random", print_ids, path, tokenizer, random_texts(5, 100_000))
+        tokenizer.encode_special_tokens = True
+        differing += compare_spans(f"{name} random, literal", print_ids, path, tokenizer, random_texts(6, 20_000), "--literal")
+        differing += compare_framed(name, print_ids, path, reference(path), list(random_texts(7, 5_000)))
+    print(differing, "texts differ")
+    return differing
+
+
 def tokenizer_files(data, model):
     return {"bert-uncased": data / "tokenizers/bert-uncased/tokenizer.json",
             "mbert-uncased": data / "tokenizers/mbert-uncased/tokenizer.json",
@@ -168,6 +260,11 @@ def compare_stages(print_ids):
             tokenizer.encode_special_tokens = True
             differing += compare_texts(name + ", literal", print_ids, path, tokenizer, texts, "--literal")
             tokenizer.encode_special_tokens = False
+            bare = without_framing(path)
+            differing += compare_spans(name, print_ids, path, bare, texts)
+            if description["normalizer"]:
+                differing += compare_spans(name + ", code points", print_ids, path, bare, code_point_texts(CONTEXTS[2]))
+            differing += compare_framed(name, print_ids, path, tokenizer, own[:50] + list(random_texts(8, 50)))
             differing += compare_texts(name + ", code points", print_ids, path, tokenizer, code_point_texts(CONTEXTS[2]))
     print(differing, "texts differ")
     return differing
@@ -213,6 +310,8 @@ def golden(data, model, out):
 def main(arguments):
     if len(arguments) >= 4 and arguments[0] == "compare":
         return compare(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
+    if len(arguments) >= 4 and arguments[0] == "compare-spans":
+        return compare_all_spans(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
     if len(arguments) == 2 and arguments[0] == "compare-stages":
         return compare_stages(arguments[1]) != 0
     if len(arguments) == 4 and arguments[0] == "golden":

@@ -28,10 +28,19 @@ struct SequenceTemplate {
   int32_t num_leading_tokens() const;
 };
 
+/// A byte-level stage that cuts surrounding whitespace off the tokens' spans.
+struct SpanTrimming {
+  // One space before a text's first token is the pre-tokenizer's, which stands for no character.
+  bool has_prefix_space = false;
+  // Comes behind a stage that adds special tokens: the first token of a text is not the first then.
+  bool behind_special_tokens = false;
+};
+
 /// Immutable. Thread: any.
 struct PostProcessor {
   SequenceTemplate single;               // has the first text once
   std::optional<SequenceTemplate> pair;  // has each text once; nullopt: pairs are not served
+  std::vector<SpanTrimming> trimmings;   // in their order
 };
 
 /// No special tokens; a pair's types are 0 and 1, as the reference does without a post-processor.

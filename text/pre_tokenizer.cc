@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
+#include "base/check.h"
 #include "text/unicode/properties.h"
 #include "text/unicode/utf8.h"
 
@@ -181,7 +183,7 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
     case Kind::kPattern: SplitByLiteral(stage, text, out); break;
     case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
-    case Kind::kMetaspace: break;  // writes: not a matter of one piece
+    case Kind::kMetaspace: break;  // writes: SplitAtMetaspaces
     case Kind::kByteLevel:
       if (stage.expression) {
         SplitByPattern(*stage.expression, text, out);
@@ -192,28 +194,44 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
   }
 }
 
-/// Pieces that do not begin with a space move to the scratch and get one.
-void PrefixSpaces(Pieces& pieces, std::string& prefixed) {
+/// Whether `piece` lies in `text`, not only next to it.
+bool LiesIn(std::string_view piece, std::string_view text) {
+  const std::less_equal<> is_not_behind;
+  return is_not_behind(text.data(), piece.data()) &&
+         is_not_behind(piece.data() + piece.size(), text.data() + text.size());
+}
+
+/// Pieces that do not begin with a space move to the scratch and get one. It stands for the first
+/// character of the piece.
+void PrefixSpaces(const PreTokenizer::Origins* origins, EncodeScratch& scratch, Pieces& pieces) {
+  std::string& prefixed = scratch.prefixed;
   size_t size = 0;
   for (const std::string_view piece : pieces) {
     size += piece.size() + 1;
   }
   prefixed.clear();
   prefixed.reserve(size);  // never moves: pieces point into it
+  scratch.prefixed_origins.clear();
   for (std::string_view& piece : pieces) {
     if (piece.starts_with(' ')) {
       continue;
     }
     const size_t begin = prefixed.size();
     prefixed.append(1, ' ').append(piece);
+    if (origins != nullptr) {
+      const auto of_piece = PreTokenizer::OriginsOfPiece(piece, *origins, scratch);
+      std::vector<ByteSpan>& all = scratch.prefixed_origins;
+      all.push_back(of_piece.front());
+      all.insert(all.end(), of_piece.begin(), of_piece.end());
+    }
     piece = std::string_view(prefixed).substr(begin);
   }
 }
 
-/// Writes each piece anew to `buffer`, its spaces replaced, and cuts it there. `begins_input` is
-/// about the first piece.
-void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, bool begins_input,
-                       std::string& buffer, Pieces& out) {
+/// Writes each piece anew to `rewritten`, its spaces replaced, and cuts it there.
+void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces,
+                       const PreTokenizer::Origins* origins, const EncodeScratch& scratch,
+                       RewrittenPieces& rewritten, Pieces& out) {
   using Prepend = PreTokenizerStage::Prepend;
   const std::string_view mark = stage.pattern;
   size_t size = 0;
@@ -221,26 +239,36 @@ void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, boo
     const auto num_spaces = static_cast<size_t>(std::ranges::count(piece, ' '));
     size += piece.size() + (num_spaces + 1) * mark.size();
   }
-  buffer.clear();
-  buffer.reserve(size);  // never moves: pieces point into it
-  for (std::string_view piece : pieces) {
-    const size_t begin = buffer.size();
-    const bool may_prepend =
-        stage.prepend == Prepend::kAlways || (stage.prepend == Prepend::kFirst && begins_input);
-    if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
-      buffer.append(mark);
+  rewritten.text.clear();
+  rewritten.text.reserve(size);  // never moves: pieces point into it
+  rewritten.origins.clear();
+  for (const std::string_view piece : pieces) {
+    const size_t begin = rewritten.text.size();
+    std::span<const ByteSpan> of_piece;
+    if (origins != nullptr) {
+      of_piece = PreTokenizer::OriginsOfPiece(piece, *origins, scratch);
     }
-    begins_input = false;
-    while (!piece.empty()) {
-      const size_t space = std::min(piece.find(' '), piece.size());
-      buffer.append(piece, 0, space);
-      piece.remove_prefix(space);
-      if (!piece.empty()) {
-        buffer.append(mark);
-        piece.remove_prefix(1);
+    const auto write = [&](std::string_view text, size_t from, bool replaces) {
+      rewritten.text.append(text);
+      for (size_t i = 0; i < text.size() && origins != nullptr; ++i) {
+        rewritten.origins.push_back(of_piece[from + (replaces ? 0 : i)]);
       }
+    };
+    const bool may_prepend =
+        stage.prepend == Prepend::kAlways ||
+        (stage.prepend == Prepend::kFirst && origins != nullptr && of_piece.front().begin == 0);
+    if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
+      write(mark, 0, true);
     }
-    const std::string_view written = std::string_view(buffer).substr(begin);
+    for (size_t done = 0; done < piece.size();) {
+      const size_t space = std::min(piece.find(' ', done), piece.size());
+      write(piece.substr(done, space - done), done, false);
+      if (space < piece.size()) {
+        write(mark, space, true);
+      }
+      done = space + 1;
+    }
+    const std::string_view written = std::string_view(rewritten.text).substr(begin);
     if (stage.splits) {
       SplitByLiteral(stage, written, out);
     } else {
@@ -251,29 +279,49 @@ void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, boo
 
 }  // namespace
 
-const std::vector<std::string_view>& PreTokenizer::Split(std::string_view text, bool begins_input,
-                                                         EncodeScratch& scratch) const {
+const std::vector<std::string_view>& PreTokenizer::SplitWithOrigins(const Origins& text,
+                                                                    EncodeScratch& scratch) const {
+  return SplitText(text.text, scratch, &text);
+}
+
+std::span<const ByteSpan> PreTokenizer::OriginsOfPiece(std::string_view piece, const Origins& text,
+                                                       const EncodeScratch& scratch) {
+  const Origins homes[] = {text,
+                           {scratch.metaspaced.text, scratch.metaspaced.origins},
+                           {scratch.spare_metaspaced.text, scratch.spare_metaspaced.origins},
+                           {scratch.prefixed, scratch.prefixed_origins}};
+  for (const Origins& home : homes) {
+    if (LiesIn(piece, home.text)) {
+      return home.spans.subspan(static_cast<size_t>(piece.data() - home.text.data()), piece.size());
+    }
+  }
+  CHECK(false);  // pieces lie nowhere else
+  return {};
+}
+
+const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view text,
+                                                             EncodeScratch& scratch,
+                                                             const Origins* origins) const {
   Pieces* in = &scratch.spare_pieces;
   Pieces* out = &scratch.pieces;
-  std::string* metaspaced = &scratch.metaspaced;
-  std::string* spare_metaspaced = &scratch.spare_metaspaced;
+  // By turns, since what one stage wrote is what the next one reads.
+  RewrittenPieces* rewritten = &scratch.metaspaced;
+  RewrittenPieces* spare_rewritten = &scratch.spare_metaspaced;
   in->clear();
   if (!text.empty()) {
     in->push_back(text);
   }
   for (const PreTokenizerStage& stage : stages_) {
     if (stage.add_prefix_space) {
-      PrefixSpaces(*in, scratch.prefixed);
+      PrefixSpaces(origins, scratch, *in);
     }
     out->clear();
     if (stage.kind == Kind::kMetaspace) {
-      std::swap(metaspaced, spare_metaspaced);
-      SplitAtMetaspaces(stage, *in, begins_input, *metaspaced, *out);
-    } else {
-      for (const std::string_view piece : *in) {
-        RunStage(stage, piece, *out);
-      }
-      begins_input &= !out->empty() && out->front().data() == in->front().data();
+      std::swap(rewritten, spare_rewritten);
+      SplitAtMetaspaces(stage, *in, origins, scratch, *rewritten, *out);
+    }
+    for (const std::string_view piece : *in) {
+      RunStage(stage, piece, *out);
     }
     std::swap(in, out);
   }

@@ -1,21 +1,69 @@
-// Reads one JSON string a line, prints its ids without special tokens as one line of numbers. The
-// other half of parity.py, which compares them with the reference library's.
+// Encodes JSON lines: our half of parity.py, which compares with the reference library.
 //
-//   print_ids tokenizer.json|FOLDER [--literal] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json --framed [MAX_TOKENS STRATEGY SIDE] < texts.jsonl > ids.txt
+//
+// Prints the ids of a text without special tokens as one line of numbers; with --spans or --framed
+// then, each behind a "|", the begins and ends of their spans in characters. --framed takes a text
+// or a pair of texts a line, adds special tokens, cuts, and prints types and special mask as well.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "text/encode_scratch.h"
+#include "text/text_pipeline.h"
 #include "text/tokenizer_file.h"
 
 namespace {
 
-bouquet::Result<bouquet::text::TokenizerFile> Load(const std::string& path) {
+using bouquet::Result;
+using bouquet::text::ByteSpan;
+using bouquet::text::EncodeScratch;
+using bouquet::text::PipelineOptions;
+using bouquet::text::TextPipeline;
+using bouquet::text::TokenSequence;
+using simdjson::dom::element;
+
+template <class Numbers>
+void Print(const Numbers& numbers, std::string& out) {
+  for (const auto number : numbers) {
+    fmt::format_to(std::back_inserter(out), "{} ", number);
+  }
+}
+
+void PrintSpans(std::string_view text, const std::vector<ByteSpan>& spans, std::string& out) {
+  out += "| ";
+  for (const auto& [begin, end] : bouquet::text::CountedInCharacters(text, spans)) {
+    fmt::format_to(std::back_inserter(out), "{} {} ", begin, end);
+  }
+}
+
+/// Calls `print(value, out)` for each line.
+template <class Print>
+int ForEachLine(Print print) {
+  simdjson::dom::parser parser;
+  std::string out;
+  for (std::string line; std::getline(std::cin, line);) {
+    out.clear();
+    element value;
+    if (parser.parse(line).get(value) != simdjson::SUCCESS || !print(value, out)) {
+      std::fprintf(stderr, "not what was expected: %s\n", line.c_str());
+      return 1;
+    }
+    out += '\n';
+    std::cout << out;
+  }
+  return 0;
+}
+
+Result<bouquet::text::TokenizerFile> Load(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     return bouquet::text::ReadTokenizerFolder(path, false);
   }
@@ -24,38 +72,103 @@ bouquet::Result<bouquet::text::TokenizerFile> Load(const std::string& path) {
   return bouquet::text::ParseTokenizerJson(json, path, false);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: print_ids tokenizer.json|FOLDER [--literal] < texts.jsonl\n");
-    return 2;
-  }
-  auto loaded = Load(argv[1]);
+int PrintIds(const std::string& path, bool literal, bool with_spans) {
+  const auto loaded = Load(path);
   if (!loaded.ok()) {
     std::fprintf(stderr, "%s\n", loaded.status().ToString().c_str());
     return 1;
   }
-  const bouquet::text::EncodeOptions options = {.parse_special = argc < 3};
-  bouquet::text::EncodeScratch scratch;
+  EncodeScratch scratch;
   std::vector<int32_t> ids;
-  simdjson::dom::parser parser;
-  std::string out;
-  for (std::string line; std::getline(std::cin, line);) {
+  bouquet::text::TokenSpans spans;
+  return ForEachLine([&](element value, std::string& out) {
     std::string_view text;
-    if (parser.parse(line).get_string().get(text) != simdjson::SUCCESS) {
-      std::fprintf(stderr, "not a JSON string: %s\n", line.c_str());
-      return 1;
+    if (value.get_string().get(text) != simdjson::SUCCESS) {
+      return false;
     }
     ids.clear();
-    loaded->tokenizer->Encode(text, options, scratch, ids);
-    out.clear();
-    for (const int32_t id : ids) {
-      out += std::to_string(id);
-      out += ' ';
+    if (with_spans) {
+      loaded.value().tokenizer->EncodeWithSpans(text, {.parse_special = !literal}, scratch, ids,
+                                                spans);
+    } else {
+      loaded.value().tokenizer->Encode(text, {.parse_special = !literal}, scratch, ids);
     }
-    out += '\n';
-    std::cout << out;
+    Print(ids, out);
+    if (with_spans) {
+      PrintSpans(text, spans.spans, out);
+    }
+    return true;
+  });
+}
+
+void PrintSequence(const TokenSequence& sequence, std::string_view first, std::string_view second,
+                   std::string& out) {
+  Print(sequence.ids, out);
+  // A span of a pair is of the text that its token is of: the first's come first here.
+  out += "| ";
+  std::vector<uint8_t> types = sequence.type_ids;
+  types.resize(sequence.ids.size(), 0);
+  Print(types, out);
+  out += "| ";
+  Print(sequence.special_mask, out);
+  PrintSpans(first, sequence.spans, out);
+  PrintSpans(second, sequence.spans, out);
+}
+
+int PrintFramed(const std::string& path, const PipelineOptions& options) {
+  const auto pipeline = TextPipeline::Load(std::filesystem::path(path).parent_path(), false);
+  if (!pipeline.ok()) {
+    std::fprintf(stderr, "%s\n", pipeline.status().ToString().c_str());
+    return 1;
   }
-  return 0;
+  EncodeScratch scratch;
+  return ForEachLine([&](element value, std::string& out) {
+    std::string_view first;
+    std::string_view second;
+    const bool is_pair = value.is_array();
+    if (is_pair ? (value.at(0).get_string().get(first) != simdjson::SUCCESS ||
+                   value.at(1).get_string().get(second) != simdjson::SUCCESS)
+                : value.get_string().get(first) != simdjson::SUCCESS) {
+      return false;
+    }
+    const Result<TokenSequence> sequence =
+        is_pair ? pipeline.value()->EncodePair(first, second, options, scratch)
+                : pipeline.value()->Encode(first, options, scratch);
+    if (sequence.ok()) {
+      PrintSequence(sequence.value(), first, second, out);
+    } else {
+      out = "error";
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) {
+    std::fprintf(stderr,
+                 "usage: print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl\n"
+                 "       print_ids tokenizer.json --framed [MAX_TOKENS STRATEGY SIDE]\n");
+    return 2;
+  }
+  const auto has = [&](std::string_view flag) {
+    return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();
+  };
+  if (!has("--framed")) {
+    return PrintIds(arguments[0], has("--literal"), has("--spans"));
+  }
+  using bouquet::text::PairTruncation;
+  PipelineOptions options = {.with_spans = true};
+  if (arguments.size() > 2) {
+    options.length = {.over_length = bouquet::text::OverLength::kTruncate,
+                      .side = has("left") ? bouquet::text::TruncationSide::kLeft
+                                          : bouquet::text::TruncationSide::kRight,
+                      .max_tokens = std::stoi(arguments[2]),
+                      .pair = has("only_first")    ? PairTruncation::kOnlyFirst
+                              : has("only_second") ? PairTruncation::kOnlySecond
+                                                   : PairTruncation::kLongestFirst};
+  }
+  return PrintFramed(arguments[0], options);
 }

@@ -380,6 +380,17 @@ Result<PostProcessor> ParseTemplateProcessing(const JsonObject& json) {
   return processor;
 }
 
+Status ParseTrimming(const JsonObject& json, bool behind_special_tokens,
+                     std::vector<SpanTrimming>& trimmings) {
+  SpanTrimming trimming = {.behind_special_tokens = behind_special_tokens};
+  ASSIGN_OR_RETURN(const bool trims, json.RequiredBool("trim_offsets"));
+  ASSIGN_OR_RETURN(trimming.has_prefix_space, json.RequiredBool("add_prefix_space"));
+  if (trims) {
+    trimmings.push_back(trimming);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<NormalizerStage>> ParseNormalizer(const JsonObject& root) {
@@ -415,15 +426,17 @@ Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root)
 
 Result<PostProcessor> ParsePostProcessor(const JsonObject& root) {
   PostProcessor processor = PlainPostProcessor();
+  std::vector<SpanTrimming> trimmings;
   bool frames = false;  // a stage that adds tokens was seen
+  bool behind_special_tokens = false;
   ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("post_processor"));
   if (!part) {
     return processor;
   }
   RETURN_IF_ERROR(ForEachStage(
       *part, "processors", [&](const std::string& type, const JsonObject& json) -> Status {
-        if (type == "ByteLevel") {  // moves offsets only
-          return {};
+        if (type == "ByteLevel") {
+          return ParseTrimming(json, behind_special_tokens, trimmings);
         }
         if (frames) {
           return NotServed(json, "a second post-processor that adds tokens", type);
@@ -438,10 +451,15 @@ Result<PostProcessor> ParsePostProcessor(const JsonObject& root) {
         }
         ASSIGN_OR_RETURN(const int32_t cls, ParseTokenPair(json, "cls"));
         ASSIGN_OR_RETURN(const int32_t sep, ParseTokenPair(json, "sep"));
-        processor =
-            type == "BertProcessing" ? BertPostProcessor(cls, sep) : RobertaPostProcessor(cls, sep);
-        return {};
+        behind_special_tokens = true;  // a template keeps its parts apart
+        if (type == "BertProcessing") {
+          processor = BertPostProcessor(cls, sep);
+          return {};
+        }
+        processor = RobertaPostProcessor(cls, sep);
+        return ParseTrimming(json, false, trimmings);
       }));
+  processor.trimmings = std::move(trimmings);
   return processor;
 }
 

@@ -102,26 +102,93 @@ Status StagedTokenizer::AddTokens(const std::vector<AddedToken>& settled) {
 void StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options,
                              EncodeScratch& scratch, std::vector<int32_t>& ids) const {
   assert(!unicode::FindInvalidUtf8(text).has_value());
-  const auto take_token = [&ids](int32_t id) { ids.push_back(id); };
-  // Where a section begins matters to few tokenizers.
-  const bool asks_for_beginning = pre_tokenizer_.asks_for_beginning();
-  const char* beginning = nullptr;  // of what comes from the first byte of `text`
+  const auto take_token = [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); };
   const auto encode_normalized = [&](std::string_view normalized) {
-    const bool begins = normalized.data() == beginning;
-    for (const std::string_view piece : pre_tokenizer_.Split(normalized, begins, scratch)) {
+    for (const std::string_view piece : pre_tokenizer_.Split(normalized, scratch)) {
       model_->Encode(piece, scratch, ids, nullptr);
     }
   };
+  const bool asks_for_beginning = pre_tokenizer_.asks_for_beginning();
   raw_added_.Split(
       text, options.parse_special,
       [&](std::string_view raw) {
-        bool keeps_beginning = false;
-        const std::string_view normalized =
-            normalizer_.Normalize(raw, scratch, asks_for_beginning ? &keeps_beginning : nullptr);
-        beginning = keeps_beginning && raw.data() == text.data() ? normalized.data() : nullptr;
-        normalized_added_.Split(normalized, options.parse_special, encode_normalized, take_token);
+        if (asks_for_beginning && raw.data() == text.data()) {
+          EncodeBeginning(raw, options, scratch, ids);
+          return;
+        }
+        normalized_added_.Split(normalizer_.Normalize(raw, scratch), options.parse_special,
+                                encode_normalized, take_token);
       },
       take_token);
+}
+
+/// Encodes a section that begins with the first byte of the text, for a pre-tokenizer that needs to
+/// know what comes from there.
+void StagedTokenizer::EncodeBeginning(std::string_view raw, const EncodeOptions& options,
+                                      EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+  const std::string_view normalized = normalizer_.NormalizeWithOrigins(raw, 0, scratch);
+  normalized_added_.Split(
+      normalized, options.parse_special,
+      [&](std::string_view part) {
+        const PreTokenizer::Origins all = {
+            part, std::span<const ByteSpan>(scratch.origins)
+                      .subspan(static_cast<size_t>(part.data() - normalized.data()), part.size())};
+        for (const std::string_view piece : pre_tokenizer_.SplitWithOrigins(all, scratch)) {
+          model_->Encode(piece, scratch, ids, nullptr);
+        }
+      },
+      [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); });
+}
+
+void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions& options,
+                                      EncodeScratch& scratch, std::vector<int32_t>& ids,
+                                      TokenSpans& spans) const {
+  assert(!unicode::FindInvalidUtf8(text).has_value());
+  spans.clear();
+  const auto take_token = [&](int32_t id, std::string_view match, ByteSpan span) {
+    spans.added.push_back({spans.spans.size(), CountSpacesAround(match)});
+    spans.spans.push_back(span);
+    ids.push_back(id);
+  };
+  const auto position = [](std::string_view part, std::string_view whole) {
+    return static_cast<size_t>(part.data() - whole.data());
+  };
+  const auto encode_raw = [&](std::string_view raw) {
+    const std::string_view normalized =
+        normalizer_.NormalizeWithOrigins(raw, position(raw, text), scratch);
+    const auto origins = [&](std::string_view part) {
+      return std::span<const ByteSpan>(scratch.origins)
+          .subspan(position(part, normalized), part.size());
+    };
+    normalized_added_.Split(
+        normalized, options.parse_special,
+        [&](std::string_view part) {
+          const PreTokenizer::Origins all = {part, origins(part)};
+          for (const std::string_view piece : pre_tokenizer_.SplitWithOrigins(all, scratch)) {
+            EncodePiece(piece, PreTokenizer::OriginsOfPiece(piece, all, scratch), scratch, ids,
+                        spans);
+          }
+        },
+        [&](int32_t id, std::string_view match) {
+          const std::span<const ByteSpan> of_match = origins(match);
+          take_token(id, match, {of_match.front().begin, of_match.back().end});
+        });
+  };
+  raw_added_.Split(text, options.parse_special, encode_raw,
+                   [&](int32_t id, std::string_view match) {
+                     const auto begin = static_cast<uint32_t>(position(match, text));
+                     take_token(id, match, {begin, begin + static_cast<uint32_t>(match.size())});
+                   });
+}
+
+void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
+                                  EncodeScratch& scratch, std::vector<int32_t>& ids,
+                                  TokenSpans& spans) const {
+  scratch.piece_spans.clear();
+  model_->Encode(piece, scratch, ids, &scratch.piece_spans);
+  for (const ByteSpan& span : scratch.piece_spans) {
+    spans.spans.push_back({origins[span.begin].begin, origins[span.end - 1].end});
+  }
 }
 
 }  // namespace bouquet::text

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,8 @@ class StagedTokenizer final : public Tokenizer {
 
   void Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
               std::vector<int32_t>& ids) const override;
+  void EncodeWithSpans(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
+                       std::vector<int32_t>& ids, TokenSpans& spans) const override;
   std::string_view Piece(int32_t id) const override { return vocabulary_.Piece(id); }
   int32_t vocabulary_size() const override { return vocabulary_.size(); }
 
@@ -37,6 +40,10 @@ class StagedTokenizer final : public Tokenizer {
   StagedTokenizer(std::unique_ptr<TokenModel> model, const TokenList& tokens, Normalizer normalizer,
                   PreTokenizer pre_tokenizer);
   Result<std::vector<AddedToken>> SettleIds(const std::vector<AddedToken>& added) const;
+  void EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
+                   EncodeScratch& scratch, std::vector<int32_t>& ids, TokenSpans& spans) const;
+  void EncodeBeginning(std::string_view raw, const EncodeOptions& options, EncodeScratch& scratch,
+                       std::vector<int32_t>& ids) const;
   Status AddTokens(const std::vector<AddedToken>& settled);
 
   std::unique_ptr<TokenModel> model_;

@@ -1,5 +1,6 @@
 // Every stage that a WordPiece tokenizer.json may carry, on a vocabulary and texts of our own,
 // against the reference library's ids (golden/make_stages.py).
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +86,28 @@ TEST_F(StagesTest, GiveTheReferenceIdsWithSpecialTokensParsedAndLiteral) {
       file.value().tokenizer->Encode(texts_[i], {.parse_special = false}, scratch, ids);
       EXPECT_EQ(ids, differs ? Numbers(literal) : expected) << "literally: " << texts_[i];
     }
+  });
+}
+
+TEST_F(StagesTest, GiveTheReferenceSpans) {
+  ForEachConfiguration([&](element golden, const std::string& json) {
+    const testing::TemporaryFolder folder;
+    std::ofstream(folder.path() / "tokenizer.json") << json;
+    const auto pipeline = TextPipeline::Load(folder.path(), false);
+    ASSERT_TRUE(pipeline.ok()) << pipeline.status().ToString();
+    EncodeScratch scratch;
+    uint64_t hash = 0xCBF29CE484222325;
+    const auto fold = [&hash](uint32_t word) { hash = (hash ^ word) * 0x100000001B3; };
+    for (const std::string& text : texts_) {
+      const auto sequence = pipeline.value()->Encode(text, {.with_spans = true}, scratch);
+      ASSERT_TRUE(sequence.ok()) << sequence.status().ToString();
+      for (const auto& [begin, end] : CountedInCharacters(text, sequence.value().spans)) {
+        fold(begin);
+        fold(end);
+      }
+      fold(0xFFFFFFFF);
+    }
+    EXPECT_EQ(fmt::format("{:016x}", hash), golden["spans_hash"].get_string().value());
   });
 }
 

@@ -3,74 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "text/framing.h"
 #include "text/post_processor.h"
 #include "text/tokenizer_file.h"
 #include "text/unicode/utf8.h"
 
 namespace bouquet::text {
 namespace {
-
-using Part = SequenceTemplate::Part;
-
-/// The tokens of one text that are kept: the first `num_head`, then `begin` .. `end`.
-struct Kept {
-  const std::vector<int32_t>* ids = nullptr;
-  size_t num_head = 0;
-  size_t begin = 0;
-  size_t end = 0;
-};
-
-Kept KeepAll(const std::vector<int32_t>& ids) { return {&ids, 0, 0, ids.size()}; }
-
-/// Keeps `room` tokens. What is cut is cut at `side` of what follows the prompt.
-Kept Keep(const std::vector<int32_t>& ids, size_t num_prompt, size_t room, TruncationSide side) {
-  if (ids.size() <= room) {
-    return KeepAll(ids);
-  }
-  if (side == TruncationSide::kRight) {
-    return {&ids, 0, 0, room};
-  }
-  return {&ids, num_prompt, ids.size() - (room - num_prompt), ids.size()};
-}
-
-/// Special tokens and texts in the order of the template.
-TokenSequence Assemble(const SequenceTemplate& frame, bool add_special_tokens, const Kept& first,
-                       const Kept* second, size_t num_tokens) {
-  TokenSequence sequence;
-  sequence.ids.reserve(num_tokens);
-  const auto append = [&](const int32_t* begin, const int32_t* end, uint8_t type_id) {
-    if (begin == end) {
-      return;
-    }
-    if (type_id != 0 && sequence.type_ids.empty()) {  // so far all were 0, and left out
-      sequence.type_ids.reserve(num_tokens);
-      sequence.type_ids.resize(sequence.ids.size(), 0);
-    }
-    const bool has_types = type_id != 0 || !sequence.type_ids.empty();
-    sequence.ids.insert(sequence.ids.end(), begin, end);
-    if (has_types) {
-      sequence.type_ids.resize(sequence.ids.size(), type_id);
-    }
-  };
-  for (const Part& part : frame.parts) {
-    if (part.kind == Part::Kind::kSpecial) {
-      if (add_special_tokens) {
-        append(part.ids.data(), part.ids.data() + part.ids.size(), part.type_id);
-      }
-      continue;
-    }
-    const Kept& kept = part.kind == Part::Kind::kFirst ? first : *second;
-    const uint8_t bare_type =
-        part.kind == Part::Kind::kFirst ? frame.bare_first_type : frame.bare_second_type;
-    const uint8_t type_id = add_special_tokens ? part.type_id : bare_type;
-    const int32_t* ids = kept.ids->data();
-    append(ids, ids + kept.num_head, type_id);
-    append(ids + kept.begin, ids + kept.end, type_id);
-  }
-  return sequence;
-}
 
 Status CheckUtf8(std::string_view text, std::string_view what) {
   if (const std::optional<size_t> invalid = unicode::FindInvalidUtf8(text)) {
@@ -101,6 +43,41 @@ size_t Room(const LengthPolicy& policy, size_t num_special) {
   return limit > num_special ? limit - num_special : 0;
 }
 
+struct PairRoom {
+  size_t first;
+  size_t second;
+};
+
+/// How many tokens of each of two texts stay, which together are more than `room`; nullopt where
+/// that leaves too little.
+std::optional<PairRoom> ShareRoom(PairTruncation truncation, size_t room, size_t first,
+                                  size_t second) {
+  const size_t surplus = first + second - room;
+  switch (truncation) {
+    case PairTruncation::kSecondFirst: {
+      const size_t left_by_second = room > second ? room - second : 0;
+      const size_t room_of_first = std::min(first, std::max(room * 3 / 4, left_by_second));
+      return room < 2 ? std::nullopt : std::optional(PairRoom{room_of_first, room - room_of_first});
+    }
+    case PairTruncation::kLongestFirst: {
+      const size_t shorter = std::min(first, second);
+      PairRoom rooms = {shorter, room - std::min(room, shorter)};
+      if (rooms.second < shorter) {  // both are cut, the longer one to the larger half
+        rooms = {room / 2, room - room / 2};
+      }
+      if (first > second) {
+        std::swap(rooms.first, rooms.second);
+      }
+      return rooms;
+    }
+    case PairTruncation::kOnlyFirst:
+      return first > surplus ? std::optional(PairRoom{first - surplus, second}) : std::nullopt;
+    case PairTruncation::kOnlySecond:
+      return second > surplus ? std::optional(PairRoom{first, second - surplus}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 class TextPipeline::Impl {
@@ -108,18 +85,29 @@ class TextPipeline::Impl {
   explicit Impl(TokenizerFile file)
       : tokenizer(std::move(file.tokenizer)), post_processor(std::move(file.post_processor)) {}
 
-  /// Ids of prompt and text, joined as text: the reference puts the prompt before the tokenizer.
-  Status TokenizeWithPrompt(std::string_view text, const PipelineOptions& options,
-                            EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+  /// The tokens of one text. `ids` and `spans` are of the scratch.
+  KeptTokens Tokenize(std::string_view text, const PipelineOptions& options, EncodeScratch& scratch,
+                      std::vector<int32_t>& ids, TokenSpans& spans) const {
+    ids.clear();
+    const EncodeOptions encode_options = {.parse_special = options.parse_special};
+    if (options.with_spans) {
+      tokenizer->EncodeWithSpans(text, encode_options, scratch, ids, spans);
+    } else {
+      tokenizer->Encode(text, encode_options, scratch, ids);
+    }
+    return {&ids, options.with_spans ? &spans : nullptr, text, 0, 0, ids.size()};
+  }
+
+  /// Of prompt and text, joined as text: the reference puts the prompt before the tokenizer.
+  Result<KeptTokens> TokenizeWithPrompt(std::string_view text, const PipelineOptions& options,
+                                        EncodeScratch& scratch) const {
     RETURN_IF_ERROR(CheckUtf8(text, "text"));
     RETURN_IF_ERROR(CheckUtf8(options.prompt, "prompt"));
     if (!options.prompt.empty()) {
       scratch.joined.assign(options.prompt).append(text);
       text = scratch.joined;
     }
-    ids.clear();
-    tokenizer->Encode(text, {.parse_special = options.parse_special}, scratch, ids);
-    return {};
+    return Tokenize(text, options, scratch, scratch.ids, scratch.spans);
   }
 
   /// Tokens of the prompt by itself, as the reference counts them; no more than `num_tokens`, which
@@ -135,25 +123,32 @@ class TextPipeline::Impl {
   }
 
   Result<TokenSequence> Finish(const SequenceTemplate& frame, const PipelineOptions& options,
-                               const Kept& first, const Kept* second, size_t num_untruncated,
-                               EncodeScratch& scratch) const;
+                               KeptTokens first, std::optional<KeptTokens> second,
+                               size_t num_untruncated, EncodeScratch& scratch) const;
 
   std::unique_ptr<Tokenizer> tokenizer;
   PostProcessor post_processor;
 };
 
 Result<TokenSequence> TextPipeline::Impl::Finish(const SequenceTemplate& frame,
-                                                 const PipelineOptions& options, const Kept& first,
-                                                 const Kept* second, size_t num_untruncated,
+                                                 const PipelineOptions& options, KeptTokens first,
+                                                 std::optional<KeptTokens> second,
+                                                 size_t num_untruncated,
                                                  EncodeScratch& scratch) const {
   const size_t num_tokens =
       options.length.max_tokens > 0
           ? std::min(num_untruncated, static_cast<size_t>(options.length.max_tokens))
           : num_untruncated;
-  TokenSequence sequence = Assemble(frame, options.add_special_tokens, first, second, num_tokens);
+  const bool add_special_tokens = options.add_special_tokens;
+  TrimSpans(post_processor.trimmings, add_special_tokens, *tokenizer, first);
+  if (second) {
+    TrimSpans(post_processor.trimmings, add_special_tokens, *tokenizer, *second);
+  }
+  TokenSequence sequence =
+      Assemble(frame, add_special_tokens, first, second ? &*second : nullptr, num_tokens);
   sequence.untruncated_tokens = static_cast<int32_t>(num_untruncated);
   if (options.exclude_prompt_from_pooling && !options.prompt.empty()) {
-    const int32_t num_leading = options.add_special_tokens ? frame.num_leading_tokens() : 0;
+    const int32_t num_leading = add_special_tokens ? frame.num_leading_tokens() : 0;
     sequence.pooling_start =
         num_leading + static_cast<int32_t>(CountPrompt(options, first.ids->size(), scratch));
     if (sequence.pooling_start >= static_cast<int32_t>(sequence.ids.size())) {
@@ -176,24 +171,25 @@ Result<TokenSequence> TextPipeline::Encode(std::string_view text, const Pipeline
                                            EncodeScratch& scratch) const {
   const SequenceTemplate& frame = impl_->post_processor.single;
   const LengthPolicy& policy = options.length;
-  std::vector<int32_t>& ids = scratch.ids;
-  RETURN_IF_ERROR(impl_->TokenizeWithPrompt(text, options, scratch, ids));
+  ASSIGN_OR_RETURN(KeptTokens kept, impl_->TokenizeWithPrompt(text, options, scratch));
   const auto num_special =
       static_cast<size_t>(options.add_special_tokens ? frame.num_special_tokens() : 0);
-  const size_t num_tokens = ids.size() + num_special;
-  Kept kept = KeepAll(ids);
+  const size_t num_tokens = kept.ids->size() + num_special;
   if (IsOver(policy, num_tokens)) {
     if (policy.over_length == OverLength::kError) {
       return TooLong(policy, num_tokens);
     }
+    if (policy.pair == PairTruncation::kOnlySecond) {
+      return InvalidArgument("truncation is to shorten the second text, and there is none");
+    }
     const size_t room = Room(policy, num_special);
-    const size_t num_prompt = impl_->CountPrompt(options, ids.size(), scratch);
+    const size_t num_prompt = impl_->CountPrompt(options, kept.ids->size(), scratch);
     if (room <= num_prompt) {
       return NoRoom(policy, num_special, num_prompt);
     }
-    kept = Keep(ids, num_prompt, room, policy.side);
+    Cut(kept, num_prompt, room, policy.side);
   }
-  return impl_->Finish(frame, options, kept, nullptr, num_tokens, scratch);
+  return impl_->Finish(frame, options, kept, std::nullopt, num_tokens, scratch);
 }
 
 Result<TokenSequence> TextPipeline::EncodePair(std::string_view first, std::string_view second,
@@ -204,32 +200,28 @@ Result<TokenSequence> TextPipeline::EncodePair(std::string_view first, std::stri
   }
   const SequenceTemplate& frame = *impl_->post_processor.pair;
   const LengthPolicy& policy = options.length;
-  std::vector<int32_t>& ids = scratch.ids;
-  std::vector<int32_t>& second_ids = scratch.second_ids;
-  RETURN_IF_ERROR(impl_->TokenizeWithPrompt(first, options, scratch, ids));
   RETURN_IF_ERROR(CheckUtf8(second, "second text"));
-  second_ids.clear();
-  impl_->tokenizer->Encode(second, {.parse_special = options.parse_special}, scratch, second_ids);
+  ASSIGN_OR_RETURN(KeptTokens kept, impl_->TokenizeWithPrompt(first, options, scratch));
+  KeptTokens kept_second =
+      impl_->Tokenize(second, options, scratch, scratch.second_ids, scratch.second_spans);
   const auto num_special =
       static_cast<size_t>(options.add_special_tokens ? frame.num_special_tokens() : 0);
-  const size_t num_tokens = ids.size() + second_ids.size() + num_special;
-  Kept kept = KeepAll(ids);
-  Kept kept_second = KeepAll(second_ids);
+  const size_t num_tokens = kept.ids->size() + kept_second.ids->size() + num_special;
   if (IsOver(policy, num_tokens)) {
     if (policy.over_length == OverLength::kError) {
       return TooLong(policy, num_tokens);
     }
     const size_t room = Room(policy, num_special);
-    const size_t left_by_second = room > second_ids.size() ? room - second_ids.size() : 0;
-    const size_t room_of_first = std::min(ids.size(), std::max(room * 3 / 4, left_by_second));
-    const size_t num_prompt = impl_->CountPrompt(options, ids.size(), scratch);
-    if (room < 2 || (num_prompt > 0 && room_of_first <= num_prompt && num_prompt < ids.size())) {
+    const std::optional<PairRoom> rooms =
+        ShareRoom(policy.pair, room, kept.ids->size(), kept_second.ids->size());
+    const size_t num_prompt = impl_->CountPrompt(options, kept.ids->size(), scratch);
+    if (!rooms || (num_prompt > 0 && rooms->first <= num_prompt && num_prompt < kept.ids->size())) {
       return NoRoom(policy, num_special, num_prompt);
     }
-    kept = Keep(ids, num_prompt, room_of_first, policy.side);
-    kept_second = Keep(second_ids, 0, room - room_of_first, policy.side);
+    Cut(kept, num_prompt, rooms->first, policy.side);
+    Cut(kept_second, 0, rooms->second, policy.side);
   }
-  return impl_->Finish(frame, options, kept, &kept_second, num_tokens, scratch);
+  return impl_->Finish(frame, options, kept, kept_second, num_tokens, scratch);
 }
 
 Result<TokenSequence> TextPipeline::TakeIds(std::vector<int32_t> ids,

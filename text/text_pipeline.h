@@ -19,16 +19,29 @@ struct TokenSequence {
   std::vector<uint8_t> type_ids;   // empty when all are 0
   int32_t pooling_start = 0;       // first token that pooling counts
   int32_t untruncated_tokens = 0;  // what the length would have been
+  // Only when asked for, one a token: the bytes that it stands for of its text (prompt included),
+  // 0 .. 0 for a special token that was added; and 1 for such a token.
+  std::vector<ByteSpan> spans;
+  std::vector<uint8_t> special_mask;
   bool truncated() const { return untruncated_tokens > static_cast<int32_t>(ids.size()); }
 };
 
 enum class OverLength : uint8_t { kError, kTruncate };
 enum class TruncationSide : uint8_t { kRight, kLeft };  // which end is dropped
 
+/// Which of two texts truncation shortens.
+enum class PairTruncation : uint8_t {
+  kSecondFirst,   // the second; the first keeps at most 3/4 of the room when both are long
+  kLongestFirst,  // the longer down to the length of the other, then both alike
+  kOnlyFirst,     // kOnlyFirst and kOnlySecond fail when that text would be left with no token
+  kOnlySecond,    // a text that is not one of a pair: fails
+};
+
 struct LengthPolicy {
   OverLength over_length = OverLength::kError;
   TruncationSide side = TruncationSide::kRight;
   int32_t max_tokens = 0;  // special tokens and prompt included; 0: no limit
+  PairTruncation pair = PairTruncation::kSecondFirst;
 };
 
 struct PipelineOptions {
@@ -37,6 +50,7 @@ struct PipelineOptions {
   bool exclude_prompt_from_pooling = false;
   bool parse_special = true;
   bool add_special_tokens = true;
+  bool with_spans = false;  // fills TokenSequence::spans and special_mask
 };
 
 /// prompt → tokenize → special tokens → truncate, as one straight function over a model folder's
@@ -57,8 +71,8 @@ class TextPipeline {
   Result<TokenSequence> Encode(std::string_view text, const PipelineOptions& options,
                                EncodeScratch& scratch) const;
 
-  /// A pair, with the special tokens and types that the post-processor states. kTruncate cuts the
-  /// second part first; the first keeps at most 3/4 of the room when both are long.
+  /// A pair, with the special tokens and types that the post-processor states. kTruncate cuts as
+  /// LengthPolicy::pair says.
   Result<TokenSequence> EncodePair(std::string_view first, std::string_view second,
                                    const PipelineOptions& options, EncodeScratch& scratch) const;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "text/token_spans.h"
 
 namespace bouquet::text {
 
@@ -32,6 +33,12 @@ class Tokenizer {
   /// builds only). NUL is a character.
   virtual void Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
                       std::vector<int32_t>& ids) const = 0;
+
+  /// The same, and overwrites `spans` with what each of the ids that it appends stands for, equal
+  /// to the reference's offsets. Costs about twice as much.
+  virtual void EncodeWithSpans(std::string_view text, const EncodeOptions& options,
+                               EncodeScratch& scratch, std::vector<int32_t>& ids,
+                               TokenSpans& spans) const = 0;
 
   /// The token's string as the vocabulary holds it ("##ing"); empty for an unknown id.
   virtual std::string_view Piece(int32_t id) const = 0;

@@ -213,7 +213,8 @@ TEST(TokenizerFileTest, NamesTheFilesLookedForInAFolderWithoutTokenizer) {
   const testing::TemporaryFolder folder;
   const Status status = ReadTokenizerFolder(folder.path(), false).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
-  EXPECT_THAT(status.message(), HasSubstr("looked for tokenizer.json, vocab.txt and a SentencePiece"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("looked for tokenizer.json, vocab.txt and a SentencePiece"));
 }
 
 class VocabularyTextTest : public ::testing::Test {

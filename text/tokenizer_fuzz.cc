@@ -1,6 +1,7 @@
 // Any text through tokenizers of several configurations: ids are in range, the same every time, and
-// do not depend on what the scratch was used for before. The first byte picks configuration and
-// options. Does not cover whether the ids are the right ones: reference_ids_test.cc, parity.py.
+// do not depend on what the scratch was used for before; spans are passages of the text. The first
+// byte picks configuration and options. Does not cover whether the ids are the right ones:
+// reference_ids_test.cc, parity.py.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -75,6 +76,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   EncodeScratch fresh;
   const std::vector<int32_t> ids = Encode(file, text, parse_special, fresh);
   CHECK(Encode(file, text, parse_special, used) == ids);
+  bouquet::text::TokenSpans spans;
+  std::vector<int32_t> ids_with_spans;
+  file.tokenizer->EncodeWithSpans(text, {.parse_special = parse_special}, used, ids_with_spans,
+                                  spans);
+  CHECK(ids_with_spans == ids);
+  CHECK_EQ(spans.spans.size(), ids.size());
+  for (const auto& [begin, end] : spans.spans) {
+    CHECK_LT(begin, end);
+    CHECK_LE(end, text.size());
+    CHECK(!bouquet::text::unicode::FindInvalidUtf8(text.substr(begin, end - begin)).has_value());
+  }
   for (const int32_t id : ids) {
     CHECK_GE(id, 0);
     CHECK_LT(id, file.tokenizer->vocabulary_size());

@@ -165,6 +165,15 @@ TEXTS = [
 PAIRS = [("hello", "world"), ("The quick fox", "jumps."), ("", "a"), ("a", ""), ("é 中", "[SEP] b")]
 
 
+def hash_of_spans(encodings):
+    """FNV-1a over 32-bit words: begins and ends in characters, then a mark for the end of the text."""
+    hashed = 0xCBF29CE484222325
+    for encoding in encodings:
+        for word in [n for span in encoding.offsets for n in span] + [0xFFFFFFFF]:
+            hashed = ((hashed ^ word) * 0x100000001B3) & ((1 << 64) - 1)
+    return hashed
+
+
 def build(description):
     return Tokenizer.from_str(json.dumps(description))
 
@@ -179,7 +188,7 @@ def main(out):
         entry = {
             "name": name, "tokenizer": {**description, "model": {**description["model"], "vocab": {}}},
             "ids": [reference.encode(t, add_special_tokens=False).ids for t in TEXTS],
-            "framed_ids": [e.ids for e in framed[:12]], "framed_types": [e.type_ids for e in framed[:12]],
+            "spans_hash": f"{hash_of_spans(framed):016x}", "framed_ids": [e.ids for e in framed[:12]], "framed_types": [e.type_ids for e in framed[:12]],
             "pair_ids": [e.ids for e in pairs], "pair_types": [e.type_ids for e in pairs],
             "bare_pair_ids": [e.ids for e in bare_pairs], "bare_pair_types": [e.type_ids for e in bare_pairs]}
         reference.encode_special_tokens = True

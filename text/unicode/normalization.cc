@@ -18,31 +18,52 @@ std::u32string_view Sequence(size_t offset) {
   return {kDecompositions + offset + 1, kDecompositions[offset]};
 }
 
-void Settle(std::vector<PendingMark>& marks, std::u32string& out) {
-  SortMarks(marks);
-  for (const PendingMark& mark : marks) {
-    out.push_back(mark.value);
+// Which input character an output character stands for is, in the reference, a matter of counting:
+// each output claims the next so many input characters and stands for the first of them. One that a
+// character decomposes to claims 1, the others 0 and stand for what was claimed last; one that is
+// composed of several claims what they would have. Where marks change places, claims move with
+// them, but the order in which they are served does not.
+
+/// Claims are kept by output character, only where sources are asked for.
+template <bool kClaims>
+void Put(char32_t c, bool is_added, NormalizationScratch& scratch) {
+  scratch.decomposed.push_back(c);
+  if constexpr (kClaims) {
+    scratch.claims.push_back(is_added ? 0 : 1);
   }
-  marks.clear();
 }
 
+template <bool kClaims>
+void Settle(NormalizationScratch& scratch) {
+  SortMarks(scratch.marks);
+  for (const PendingMark& mark : scratch.marks) {
+    Put<kClaims>(mark.value, mark.is_added != 0, scratch);
+  }
+  scratch.marks.clear();
+}
+
+template <bool kClaims>
 void Decompose(std::string_view text, bool compatibly, NormalizationScratch& scratch) {
   scratch.decomposed.clear();
+  scratch.claims.clear();
   scratch.marks.clear();
+  bool is_added = false;
   const auto emit = [&](char32_t c) {
     if (Has(c, kReorders)) {
-      scratch.marks.push_back({c, CombiningClass(c)});
+      scratch.marks.push_back({c, CombiningClass(c), is_added});
     } else {
       if (!scratch.marks.empty()) {
-        Settle(scratch.marks, scratch.decomposed);
+        Settle<kClaims>(scratch);
       }
-      scratch.decomposed.push_back(c);
+      Put<kClaims>(c, is_added, scratch);
     }
+    is_added = true;
   };
   for (size_t i = 0; i < text.size();) {
     const auto [c, num_bytes] = Decode(text.substr(i));
     i += num_bytes;
     const uint16_t properties = Properties(c);
+    is_added = false;
     if (compatibly && (properties & kDecomposesCompatibly) != 0) {
       std::ranges::for_each(CompatibilityDecomposition(c), emit);
     } else if (!compatibly && (properties & kDecomposes) != 0) {
@@ -53,7 +74,7 @@ void Decompose(std::string_view text, bool compatibly, NormalizationScratch& scr
       emit(c);
     }
   }
-  Settle(scratch.marks, scratch.decomposed);
+  Settle<kClaims>(scratch);
 }
 
 /// The primary composite of a pair, or 0.
@@ -85,16 +106,22 @@ char32_t Compose(char32_t first, char32_t second) {
 
 /// Composes in place (UAX 15, D117): a character joins the last starter unless one of the same or a
 /// higher class, or another starter, stands between.
-void ComposeAll(std::u32string& text) {
+template <bool kClaims>
+void ComposeAll(NormalizationScratch& scratch) {
+  std::u32string& text = scratch.decomposed;
   constexpr size_t kNone = static_cast<size_t>(-1);
   size_t starter = kNone;  // index in what is written
   size_t size = 0;         // written so far
   int last_class = -1;     // of the character written last; -1 right after the starter
-  for (const char32_t c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char32_t c = text[i];
     const int own_class = CombiningClass(c);
     if (starter != kNone && last_class < own_class) {
       if (const char32_t composed = Compose(text[starter], c); composed != 0) {
         text[starter] = composed;
+        if constexpr (kClaims) {
+          scratch.claims[starter] += scratch.claims[i];
+        }
         continue;
       }
     }
@@ -103,6 +130,9 @@ void ComposeAll(std::u32string& text) {
       last_class = -1;
     } else {
       last_class = own_class;
+    }
+    if constexpr (kClaims) {
+      scratch.claims[size] = scratch.claims[i];
     }
     text[size++] = c;
   }
@@ -144,20 +174,46 @@ std::u32string_view CompatibilityDecomposition(char32_t c) {
   return found ? Sequence(kCompatibleOffsets[2 * low + 1]) : CanonicalDecomposition(c);
 }
 
+template <class Sources>
 void Normalize(std::string_view text, NormalizationForm form, NormalizationScratch& scratch,
-               std::string& out) {
+               Sources sources, std::string& out) {
   if (AsciiPrefix(text) == text.size()) {
     out.assign(text);
+    sources.Run(0, text.size());
     return;
   }
-  Decompose(text, form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd, scratch);
+  Decompose<Sources::kTracks>(
+      text, form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd, scratch);
   if (form == NormalizationForm::kNfc || form == NormalizationForm::kNfkc) {
-    ComposeAll(scratch.decomposed);
+    ComposeAll<Sources::kTracks>(scratch);
   }
   out.clear();
-  for (const char32_t c : scratch.decomposed) {
-    Append(c, out);
+  if constexpr (!Sources::kTracks) {
+    for (const char32_t c : scratch.decomposed) {
+      Append(c, out);
+    }
+    return;
+  }
+  size_t claimed_to = 0;
+  size_t source = 0;
+  for (size_t i = 0; i < scratch.decomposed.size(); ++i) {
+    if (scratch.claims[i] > 0) {
+      source = claimed_to;
+    } else if (claimed_to > 0) {
+      source = claimed_to - 1;
+    }
+    for (int32_t claim = 0; claim < scratch.claims[i] && claimed_to < text.size(); ++claim) {
+      claimed_to += Decode(text.substr(claimed_to)).num_bytes;
+    }
+    const size_t size_before = out.size();
+    Append(scratch.decomposed[i], out);
+    sources.Same(source, out.size() - size_before);
   }
 }
+
+template void Normalize(std::string_view, NormalizationForm, NormalizationScratch&, NoSources,
+                        std::string&);
+template void Normalize(std::string_view, NormalizationForm, NormalizationScratch&, SourceMap,
+                        std::string&);
 
 }  // namespace bouquet::text::unicode

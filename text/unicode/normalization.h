@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/source_map.h"
 #include "text/unicode/properties.h"
 
 namespace bouquet::text::unicode {
@@ -15,6 +16,7 @@ enum class NormalizationForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 struct PendingMark {
   char32_t value;
   uint8_t combining_class;
+  uint8_t is_added = 0;   // not the first of the characters that one decomposes to
   uint32_t position = 0;  // SortMarks's own
 };
 
@@ -26,12 +28,15 @@ void SortMarks(std::vector<PendingMark>& marks);
 struct NormalizationScratch {
   std::vector<PendingMark> marks;
   std::u32string decomposed;
+  std::vector<int32_t> claims;      // only where sources are asked for: see normalization.cc
+  std::vector<uint32_t> unclaimed;  // the same, of bert_normalizer.cc
 };
 
 /// Writes `text` (valid UTF-8) in the form given, by the Unicode version that the reference uses
-/// (UAX 15, version 9.0), to `out`, which is overwritten.
+/// (UAX 15, version 9.0), to `out`, which is overwritten. Sources: SourceMap or NoSources.
+template <class Sources>
 void Normalize(std::string_view text, NormalizationForm form, NormalizationScratch& scratch,
-               std::string& out);
+               Sources sources, std::string& out);
 
 /// The full canonical decomposition of a code point that has kDecomposes, in canonical order.
 std::u32string_view CanonicalDecomposition(char32_t c);

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bouquet::text {
+
+// Stages that rewrite text are templates over one of these two, so that the code that finds where
+// text came from is the code that makes it.
+
+/// Which byte of its input each byte stands for that a stage writes.
+class SourceMap {
+ public:
+  static constexpr bool kTracks = true;
+
+  /// Overwrites `sources`: by byte of the output.
+  explicit SourceMap(std::vector<uint32_t>& sources) : sources_(&sources) { sources.clear(); }
+
+  /// The next `count` bytes written are bytes of the input, from `from` on.
+  void Run(size_t from, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      sources_->push_back(static_cast<uint32_t>(from + i));
+    }
+  }
+  /// The next `count` bytes written all stand for the byte `from`.
+  void Same(size_t from, size_t count) {
+    sources_->insert(sources_->end(), count, static_cast<uint32_t>(from));
+  }
+
+ private:
+  std::vector<uint32_t>* sources_;
+};
+
+/// For callers who want the text alone.
+class NoSources {
+ public:
+  static constexpr bool kTracks = false;
+  void Run(size_t /*from*/, size_t /*count*/) {}
+  void Same(size_t /*from*/, size_t /*count*/) {}
+};
+
+}  // namespace bouquet::text
