@@ -64,6 +64,7 @@ TEST(CharsmapTest, DecodesBase64AndRefusesWhatIsNot) {
   EXPECT_EQ(DecodeBase64("TWE="), "Ma");
   EXPECT_EQ(DecodeBase64("TWFu"), "Man");
   EXPECT_EQ(DecodeBase64("+/+/"), "\xFB\xFF\xBF");
+  EXPECT_EQ(DecodeBase64(Base64(SmallCharsmapBlob())), SmallCharsmapBlob());
   for (const char* wrong : {"T", "TQ", "TQ=", "TR==", "T=Q=", "====", "TW u", "TW\nFu", "TWF-"}) {
     EXPECT_FALSE(DecodeBase64(wrong).has_value()) << wrong;
   }
