@@ -110,25 +110,41 @@ void StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options
                              EncodeScratch& scratch, std::vector<int32_t>& ids) const {
   assert(!unicode::FindInvalidUtf8(text).has_value());
   const auto take_token = [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); };
-  // Where a section begins matters to few tokenizers.
-  const bool asks_for_beginning = pre_tokenizer_.asks_for_beginning();
-  const char* beginning = nullptr;  // of what comes from the first byte of `text`
   const auto encode_normalized = [&](std::string_view normalized) {
-    const bool begins = normalized.data() == beginning;
-    for (const std::string_view piece : pre_tokenizer_.Split(normalized, begins, scratch)) {
+    for (const std::string_view piece : pre_tokenizer_.Split(normalized, scratch)) {
       model_->Encode(piece, scratch, ids, nullptr);
     }
   };
+  const bool asks_for_beginning = pre_tokenizer_.asks_for_beginning();
   raw_added_.Split(
       text, options.parse_special,
       [&](std::string_view raw) {
-        bool keeps_beginning = false;
-        const std::string_view normalized =
-            normalizer_.Normalize(raw, scratch, asks_for_beginning ? &keeps_beginning : nullptr);
-        beginning = keeps_beginning && raw.data() == text.data() ? normalized.data() : nullptr;
-        normalized_added_.Split(normalized, options.parse_special, encode_normalized, take_token);
+        if (asks_for_beginning && raw.data() == text.data()) {
+          EncodeBeginning(raw, options, scratch, ids);
+          return;
+        }
+        normalized_added_.Split(normalizer_.Normalize(raw, scratch), options.parse_special,
+                                encode_normalized, take_token);
       },
       take_token);
+}
+
+/// Encodes a section that begins with the first byte of the text, for a pre-tokenizer that needs to
+/// know what comes from there.
+void StagedTokenizer::EncodeBeginning(std::string_view raw, const EncodeOptions& options,
+                                      EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+  const std::string_view normalized = normalizer_.NormalizeWithOrigins(raw, 0, scratch);
+  normalized_added_.Split(
+      normalized, options.parse_special,
+      [&](std::string_view part) {
+        const PreTokenizer::Origins all = {
+            part, std::span<const ByteSpan>(scratch.origins)
+                      .subspan(static_cast<size_t>(part.data() - normalized.data()), part.size())};
+        for (const std::string_view piece : pre_tokenizer_.SplitWithOrigins(all, scratch)) {
+          model_->Encode(piece, scratch, ids, nullptr);
+        }
+      },
+      [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); });
 }
 
 void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions& options,
