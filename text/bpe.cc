@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "base/check.h"
 #include "text/byte_level.h"
@@ -19,6 +20,11 @@ constexpr uint64_t kNoKey = std::numeric_limits<uint64_t>::max();
 uint64_t KeyOf(int32_t left, int32_t right) {
   return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
 }
+
+// From here on a list for each rank beats one heap of all merges.
+constexpr size_t kLongPiece = 512;
+// A longer piece's buffers are given back: one of 10 MB needs 280 MB.
+constexpr size_t kMostSymbolsKept = size_t{1} << 20;
 
 /// Heap order: the lowest rank on top, of equal ranks the leftmost.
 bool ComesLater(const BpeMerge& a, const BpeMerge& b) {
@@ -132,6 +138,7 @@ Status Bpe::AddMerges(const BpeSpec& spec) {
                              "merges");
     }
     merges_.Insert(left_id, right_id, {static_cast<uint32_t>(rank), id});
+    ids_by_rank_.push_back(id);
   }
   return {};
 }
@@ -178,6 +185,10 @@ void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int
   if (whole != nullptr) {
     const bool is_one = ids.size() == size_before + 1 && ids.back() == whole_id;
     whole->store(is_one ? Whole::kOne : Whole::kParts, std::memory_order_relaxed);
+  }
+  if (scratch.symbols.size() > kMostSymbolsKept) {
+    scratch.symbols = {};
+    scratch.bpe_queue.Release();
   }
 }
 
@@ -300,6 +311,14 @@ void Bpe::QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_
 }
 
 void Bpe::Merge(EncodeScratch& scratch) const {
+  if (scratch.symbols.size() >= kLongPiece) {
+    MergeLong(scratch.symbols, scratch.bpe_queue);
+  } else {
+    MergeShort(scratch);
+  }
+}
+
+void Bpe::MergeShort(EncodeScratch& scratch) const {
   std::vector<BpeSymbol>& symbols = scratch.symbols;
   std::vector<BpeMerge>& queue = scratch.merges;
   queue.clear();
@@ -318,27 +337,56 @@ void Bpe::Merge(EncodeScratch& scratch) const {
     const BpeMerge top = queue.front();
     std::ranges::pop_heap(queue, ComesLater);
     queue.pop_back();
-    BpeSymbol& left = symbols[static_cast<size_t>(top.left)];
-    if (left.num_bytes == 0 || left.next == kNone) {
-      continue;
+    if (MakeMerge(symbols, top.left, top.id)) {
+      push(symbols[static_cast<size_t>(top.left)].previous, top.left);
+      push(top.left, symbols[static_cast<size_t>(top.left)].next);
     }
-    BpeSymbol& right = symbols[static_cast<size_t>(left.next)];
-    // The neighbours may have changed since; what counts is, as in the reference, that they still
-    // make the same token, be it by another pair.
-    const MergeTable::Merge* now = merges_.Find(left.id, right.id);
-    if (now == nullptr || now->id != top.id) {
-      continue;
-    }
-    left.id = top.id;
-    left.next = right.next;
-    left.num_bytes += right.num_bytes;
-    right.num_bytes = 0;
-    if (left.next != kNone) {
-      symbols[static_cast<size_t>(left.next)].previous = top.left;
-    }
-    push(left.previous, top.left);
-    push(top.left, left.next);
   }
+}
+
+void Bpe::MergeLong(std::vector<BpeSymbol>& symbols, BpeQueue& queue) const {
+  const auto push = [&](int32_t left, int32_t right) {
+    if (left < 0 || right < 0) {
+      return;
+    }
+    const MergeTable::Merge* merge =
+        merges_.Find(symbols[static_cast<size_t>(left)].id, symbols[static_cast<size_t>(right)].id);
+    if (merge != nullptr) {
+      queue.Push({merge->rank, left});
+    }
+  };
+  queue.Begin(ids_by_rank_.size());
+  for (size_t i = 1; i < symbols.size(); ++i) {
+    push(static_cast<int32_t>(i) - 1, static_cast<int32_t>(i));
+  }
+  while (const std::optional<RankedMerge> top = queue.Pop()) {
+    if (MakeMerge(symbols, top->left, ids_by_rank_[top->rank])) {
+      push(symbols[static_cast<size_t>(top->left)].previous, top->left);
+      push(top->left, symbols[static_cast<size_t>(top->left)].next);
+    }
+  }
+}
+
+/// False when the neighbours have changed since the merge was queued. What counts is, as in the
+/// reference, that they still make the same token, be it by another pair.
+bool Bpe::MakeMerge(std::vector<BpeSymbol>& symbols, int32_t at, int32_t id) const {
+  BpeSymbol& left = symbols[static_cast<size_t>(at)];
+  if (left.num_bytes == 0 || left.next == kNone) {
+    return false;
+  }
+  BpeSymbol& right = symbols[static_cast<size_t>(left.next)];
+  const MergeTable::Merge* now = merges_.Find(left.id, right.id);
+  if (now == nullptr || now->id != id) {
+    return false;
+  }
+  left.id = id;
+  left.next = right.next;
+  left.num_bytes += right.num_bytes;
+  right.num_bytes = 0;
+  if (left.next != kNone) {
+    symbols[static_cast<size_t>(left.next)].previous = at;
+  }
+  return true;
 }
 
 }  // namespace bouquet::text

@@ -33,7 +33,8 @@ struct BpeSpec {
 
 /// Byte-pair encoding (Sennrich et al. 2016): a piece starts as bytes or characters; of all
 /// neighbours the pair with the lowest rank is merged, the leftmost first, until none can be.
-/// n log n in the length of the piece. Immutable as seen from outside. Thread: any.
+/// n log n in the length of a short piece, linear in that of a long one. Immutable as seen from
+/// outside. Thread: any.
 class Bpe final : public TokenModel {
  public:
   /// Error: kInvalidArgument for a merge or an unknown token that the vocabulary lacks.
@@ -75,6 +76,9 @@ class Bpe final : public TokenModel {
   void BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& symbols,
                         BpeSymbol& unknown) const;
   void Merge(EncodeScratch& scratch) const;
+  void MergeShort(EncodeScratch& scratch) const;
+  void MergeLong(std::vector<BpeSymbol>& symbols, BpeQueue& queue) const;
+  bool MakeMerge(std::vector<BpeSymbol>& symbols, int32_t at, int32_t id) const;
   void AppendSpans(std::string_view piece, const std::vector<BpeSymbol>& symbols,
                    std::vector<ByteSpan>& spans) const;
   void MoveOverDroppedBytes(std::string_view piece, std::span<ByteSpan> spans) const;
@@ -95,6 +99,7 @@ class Bpe final : public TokenModel {
   size_t num_tokens_ = 0;
   std::array<int32_t, 256> byte_ids_{};  // of single bytes, or of "<0xNN>" with byte_fallback
   MergeTable merges_;
+  std::vector<int32_t> ids_by_rank_;             // of the token that the merge of each rank makes
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // by id
   int32_t num_ids_ = 0;
 };

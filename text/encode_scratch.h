@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/bpe_queue.h"
 #include "text/byte_span.h"
 #include "text/token_spans.h"
 #include "text/unicode/normalization.h"
@@ -67,6 +68,7 @@ class EncodeScratch {
   RewrittenPieces spare_metaspaced;
   std::vector<BpeSymbol> symbols;
   std::vector<BpeMerge> merges;
+  BpeQueue bpe_queue;  // of long pieces
   std::vector<UnigramStep> unigram_steps;
   std::vector<int32_t> ids;
   std::vector<int32_t> second_ids;
