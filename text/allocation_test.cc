@@ -6,6 +6,7 @@
 
 #include "testing/test_data.h"
 #include "text/encode_scratch.h"
+#include "text/small_charsmap.h"
 #include "text/small_tokenizer.h"
 #include "text/text_pipeline.h"
 #include "text/tokenizer_file.h"
@@ -81,6 +82,18 @@ TEST(AllocationTest, BpeDoesNotAllocateOnceItsScratchHasGrown) {
   ExpectNoAllocation(
       SmallBpeWith(R"("add_prefix_space": false, "trim_offsets": false, "use_regex": false)",
                    R"("add_prefix_space": true, "trim_offsets": false, "use_regex": true)"));
+}
+
+TEST(AllocationTest, UnigramDoesNotAllocateOnceItsScratchHasGrown) {
+  const std::string charsmap = "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"" +
+                               Base64(SmallCharsmapBlob()) + "\"}";
+  ExpectNoAllocation(SmallUnigramWith("{\"type\": \"NFKC\"}", charsmap));
+  ExpectNoAllocation(
+      SmallUnigramWith("\"always\", \"split\": true", "\"first\", \"split\": false"));
+}
+
+TEST(AllocationTest, BpeOnCharactersDoesNotAllocateOnceItsScratchHasGrown) {
+  ExpectNoAllocation(kSmallLlamaJson);
 }
 
 TEST(AllocationTest, PipelineAllocatesNothingButItsResult) {

@@ -13,8 +13,7 @@ using ::testing::HasSubstr;
 
 std::string Normalized(const Charsmap& map, std::string_view text) {
   std::string out = "left over";
-  std::vector<int32_t> claims;
-  map.Normalize(text, claims, NoSources(), out);
+  map.Normalize(text, NoSources(), out);
   return out;
 }
 
@@ -65,6 +64,7 @@ TEST(CharsmapTest, DecodesBase64AndRefusesWhatIsNot) {
   EXPECT_EQ(DecodeBase64("TWE="), "Ma");
   EXPECT_EQ(DecodeBase64("TWFu"), "Man");
   EXPECT_EQ(DecodeBase64("+/+/"), "\xFB\xFF\xBF");
+  EXPECT_EQ(DecodeBase64(Base64(SmallCharsmapBlob())), SmallCharsmapBlob());
   for (const char* wrong : {"T", "TQ", "TQ=", "TR==", "T=Q=", "====", "TW u", "TW\nFu", "TWF-"}) {
     EXPECT_FALSE(DecodeBase64(wrong).has_value()) << wrong;
   }

@@ -52,19 +52,16 @@ void StripAccents(std::string_view text, Sources sources, std::string& out) {
   });
 }
 
-bool NmtDrops(char32_t c) {
-  return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F ||
-         c == 0x8F || c == 0x9F;
-}
-
 /// The rules of SentencePiece's nmt preset, as the reference has them.
 template <class Sources>
 void Nmt(std::string_view text, Sources sources, std::string& out) {
   MapCodePoints(text, sources, out, [](char32_t c, auto emit) {
+    const bool dropped = (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) ||
+                         c == 0x7F || c == 0x8F || c == 0x9F;
     const bool is_space = c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 ||
                           (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 ||
                           c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
-    if (!NmtDrops(c)) {
+    if (!dropped) {
       emit(is_space ? U' ' : c);
     }
   });
@@ -91,18 +88,19 @@ template <class Sources>
 void ReplaceSpaces(const NormalizerStage& stage, std::string_view text, Sources sources,
                    std::string& out) {
   out.clear();
-  for (size_t i = 0; i < text.size();) {
-    const size_t begin = std::min(text.find(' ', i), text.size());
+  for (size_t done = 0; done < text.size();) {
+    const size_t begin = std::min(text.find(' ', done), text.size());
     const size_t end = std::min(text.find_first_not_of(' ', begin), text.size());
-    if (end - begin >= stage.min_spaces) {
-      out.append(text, i, begin - i).append(stage.content);
-      sources.Run(i, begin - i);
+    out.append(text, done, begin - done);
+    sources.Run(done, begin - done);
+    if (begin < end && end - begin >= stage.min_spaces) {
+      out.append(stage.content);
       sources.Same(end - 1, stage.content.size());
     } else {
-      out.append(text, i, end - i);
-      sources.Run(i, end - i);
+      out.append(end - begin, ' ');
+      sources.Run(begin, end - begin);
     }
-    i = end;
+    done = end;
   }
 }
 
@@ -161,49 +159,17 @@ void RunStage(const NormalizerStage& stage, std::string_view text,
     case Kind::kReplaceSpaces: ReplaceSpaces(stage, text, sources, out); break;
     case Kind::kStrip: Strip(stage, text, sources, out); break;
     case Kind::kPrepend: Prepend(stage, text, sources, out); break;
-    case Kind::kPrecompiled: stage.charsmap->Normalize(text, scratch.claims, sources, out); break;
-  }
-}
-
-/// See Normalizer::Normalize.
-bool KeepsBeginning(const NormalizerStage& stage, std::string_view text) {
-  if (text.empty()) {
-    return true;
-  }
-  const unicode::CodePoint first = unicode::Decode(text);
-  switch (stage.kind) {
-    case Kind::kBert:
-      return !(stage.clean_text && unicode::Has(first.value, unicode::kControl)) &&
-             !(stage.strip_accents && unicode::Has(first.value, unicode::kNonspacingMark));
-    case Kind::kStripAccents: return !unicode::Has(first.value, unicode::kMark);
-    case Kind::kNmt: return !NmtDrops(first.value);
-    // What replaces several characters comes from the last of them.
-    case Kind::kReplace:
-      return !text.starts_with(stage.pattern) ||
-             (!stage.content.empty() && stage.pattern.size() == first.num_bytes);
-    case Kind::kReplaceSpaces: {
-      const size_t num_spaces = std::min(text.find_first_not_of(' '), text.size());
-      return num_spaces < stage.min_spaces || (num_spaces == 1 && !stage.content.empty());
-    }
-    case Kind::kStrip: return !stage.strip_left || !IsStripped(stage, first.value);
-    default: return true;
+    case Kind::kPrecompiled: stage.charsmap->Normalize(text, sources, out); break;
   }
 }
 
 }  // namespace
 
-std::string_view Normalizer::Normalize(std::string_view text, EncodeScratch& scratch,
-                                       bool* keeps_beginning) const {
+std::string_view Normalizer::Normalize(std::string_view text, EncodeScratch& scratch) const {
   // The buffers take turns by pointer: swapping their contents would let each grow on its own.
   std::string* out = &scratch.normalized;
   std::string* other = &scratch.spare;
-  if (keeps_beginning != nullptr) {
-    *keeps_beginning = true;
-  }
   for (const NormalizerStage& stage : stages_) {
-    if (keeps_beginning != nullptr) {
-      *keeps_beginning &= KeepsBeginning(stage, text);
-    }
     RunStage(stage, text, scratch.unicode, NoSources(), *out);
     text = *out;
     std::swap(out, other);

@@ -50,10 +50,7 @@ class Normalizer {
   explicit Normalizer(std::vector<NormalizerStage> stages = {}) : stages_(std::move(stages)) {}
 
   /// The result lies in the scratch (or is `text` itself) and holds until the next call with it.
-  /// `keeps_beginning`, unless null, is told whether its first byte comes from the first byte of
-  /// `text`, as the reference sees it: not where the beginning is removed or merged into one.
-  std::string_view Normalize(std::string_view text, EncodeScratch& scratch,
-                             bool* keeps_beginning = nullptr) const;
+  std::string_view Normalize(std::string_view text, EncodeScratch& scratch) const;
   /// The same, where `text` is found in the original from byte `begin` on: of each byte of the
   /// result, scratch.origins is the characters of the original that it stands for.
   std::string_view NormalizeWithOrigins(std::string_view text, size_t begin,

@@ -3,7 +3,7 @@
 
     parity.py compare PRINT_IDS DATA MODEL [TOKENIZER...]
                                                every text, code point and random string; exits 1 at a difference
-    parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_stages.py
+    parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_*stages.py
     parity.py compare-spans PRINT_IDS DATA MODEL [TOKENIZER...]
                                                what each id stands for, and sequences with special tokens, types,
                                                special mask, cut in every way; compare-stages does so as well
@@ -286,14 +286,15 @@ def compare(print_ids, data, model, *chosen):
 
 def compare_stages(print_ids):
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "golden"))
+    import make_sentencepiece_stages
     import make_stages
     differing = 0
-    for name, description in make_stages.configurations():
+    for module, name, description in ((m, *c) for m in (make_stages, make_sentencepiece_stages) for c in m.configurations()):
         tokenizer = make_stages.build(description)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "tokenizer.json"
             path.write_text(json.dumps(description))
-            own = list(make_stages.TEXTS) + [a + b for a in make_stages.TEXTS for b in make_stages.TEXTS]
+            own = list(module.TEXTS) + [a + b for a in module.TEXTS for b in module.TEXTS]
             texts = own + list(random_texts(3, 10_000)) + list(mixed_texts(4, own, 10_000))
             differing += compare_texts(name, print_ids, path, tokenizer, texts)
             tokenizer.encode_special_tokens = True

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/check.h"
 #include "text/unicode/properties.h"
 #include "text/unicode/utf8.h"
 
@@ -182,7 +183,7 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
     case Kind::kPattern: SplitByLiteral(stage, text, out); break;
     case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
-    case Kind::kMetaspace: break;  // writes: not a matter of one piece
+    case Kind::kMetaspace: break;  // writes: SplitAtMetaspaces
     case Kind::kByteLevel:
       if (stage.expression) {
         SplitByPattern(*stage.expression, text, out);
@@ -200,75 +201,37 @@ bool LiesIn(std::string_view piece, std::string_view text) {
          is_not_behind(piece.data() + piece.size(), text.data() + text.size());
 }
 
-/// Writes pieces anew, where what is written stands for characters of the piece, if that is asked.
-class Rewriter {
- public:
-  /// `num_bytes`: an upper bound of what will be written, so that nothing moves that pieces point
-  /// to.
-  Rewriter(const PreTokenizer::Origins* origins, const EncodeScratch& scratch, size_t num_bytes,
-           RewrittenPieces& out)
-      : origins_(origins), scratch_(scratch), out_(out) {
-    out_.text.clear();
-    out_.text.reserve(num_bytes);
-    out_.origins.clear();
-  }
-
-  void Begin(std::string_view piece) {
-    begin_ = out_.text.size();
-    piece_ = piece;
-    if (origins_ != nullptr) {
-      spans_ = PreTokenizer::OriginsOfPiece(piece, *origins_, scratch_);
-    }
-  }
-  void Copy(size_t from, size_t count) {
-    out_.text.append(piece_, from, count);
-    if (origins_ != nullptr) {
-      const auto copied = spans_.subspan(from, count);
-      out_.origins.insert(out_.origins.end(), copied.begin(), copied.end());
-    }
-  }
-  /// Writes `text`, which stands for what byte `from` does.
-  void Put(std::string_view text, size_t from) {
-    out_.text.append(text);
-    if (origins_ != nullptr) {
-      out_.origins.insert(out_.origins.end(), text.size(), spans_[from]);
-    }
-  }
-  std::string_view Written() const { return std::string_view(out_.text).substr(begin_); }
-
- private:
-  const PreTokenizer::Origins* origins_;
-  const EncodeScratch& scratch_;
-  RewrittenPieces& out_;
-  size_t begin_ = 0;
-  std::string_view piece_;
-  std::span<const ByteSpan> spans_;
-};
-
 /// Pieces that do not begin with a space move to the scratch and get one. It stands for the first
 /// character of the piece.
 void PrefixSpaces(const PreTokenizer::Origins* origins, EncodeScratch& scratch, Pieces& pieces) {
+  std::string& prefixed = scratch.prefixed;
   size_t size = 0;
   for (const std::string_view piece : pieces) {
     size += piece.size() + 1;
   }
-  Rewriter rewriter(origins, scratch, size, scratch.prefixed);
+  prefixed.clear();
+  prefixed.reserve(size);  // never moves: pieces point into it
+  scratch.prefixed_origins.clear();
   for (std::string_view& piece : pieces) {
     if (piece.starts_with(' ')) {
       continue;
     }
-    rewriter.Begin(piece);
-    rewriter.Put(" ", 0);
-    rewriter.Copy(0, piece.size());
-    piece = rewriter.Written();
+    const size_t begin = prefixed.size();
+    prefixed.append(1, ' ').append(piece);
+    if (origins != nullptr) {
+      const auto of_piece = PreTokenizer::OriginsOfPiece(piece, *origins, scratch);
+      std::vector<ByteSpan>& all = scratch.prefixed_origins;
+      all.push_back(of_piece.front());
+      all.insert(all.end(), of_piece.begin(), of_piece.end());
+    }
+    piece = std::string_view(prefixed).substr(begin);
   }
 }
 
-/// Writes each piece anew, its spaces replaced, and cuts it there. `begins_input` is about the
-/// first piece. A mark that is put in front stands for the first character.
-void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, bool begins_input,
+/// Writes each piece anew to `rewritten`, its spaces replaced, and cuts it there.
+void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces,
                        const PreTokenizer::Origins* origins, const EncodeScratch& scratch,
-                       RewrittenPieces& buffer, Pieces& out) {
+                       RewrittenPieces& rewritten, Pieces& out) {
   using Prepend = PreTokenizerStage::Prepend;
   const std::string_view mark = stage.pattern;
   size_t size = 0;
@@ -276,27 +239,40 @@ void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, boo
     const auto num_spaces = static_cast<size_t>(std::ranges::count(piece, ' '));
     size += piece.size() + (num_spaces + 1) * mark.size();
   }
-  Rewriter rewriter(origins, scratch, size, buffer);
+  rewritten.text.clear();
+  rewritten.text.reserve(size);  // never moves: pieces point into it
+  rewritten.origins.clear();
   for (const std::string_view piece : pieces) {
-    rewriter.Begin(piece);
-    const bool may_prepend =
-        stage.prepend == Prepend::kAlways || (stage.prepend == Prepend::kFirst && begins_input);
-    if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
-      rewriter.Put(mark, 0);
+    const size_t begin = rewritten.text.size();
+    std::span<const ByteSpan> of_piece;
+    if (origins != nullptr) {
+      of_piece = PreTokenizer::OriginsOfPiece(piece, *origins, scratch);
     }
-    begins_input = false;
-    for (size_t i = 0; i < piece.size();) {
-      const size_t space = std::min(piece.find(' ', i), piece.size());
-      rewriter.Copy(i, space - i);
-      if (space < piece.size()) {
-        rewriter.Put(mark, space);
+    const auto write = [&](std::string_view text, size_t from, bool replaces) {
+      rewritten.text.append(text);
+      for (size_t i = 0; i < text.size() && origins != nullptr; ++i) {
+        rewritten.origins.push_back(of_piece[from + (replaces ? 0 : i)]);
       }
-      i = space + 1;
+    };
+    const bool may_prepend =
+        stage.prepend == Prepend::kAlways ||
+        (stage.prepend == Prepend::kFirst && origins != nullptr && of_piece.front().begin == 0);
+    if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
+      write(mark, 0, true);
     }
+    for (size_t done = 0; done < piece.size();) {
+      const size_t space = std::min(piece.find(' ', done), piece.size());
+      write(piece.substr(done, space - done), done, false);
+      if (space < piece.size()) {
+        write(mark, space, true);
+      }
+      done = space + 1;
+    }
+    const std::string_view written = std::string_view(rewritten.text).substr(begin);
     if (stage.splits) {
-      SplitByLiteral(stage, rewriter.Written(), out);
+      SplitByLiteral(stage, written, out);
     } else {
-      out.push_back(rewriter.Written());
+      out.push_back(written);
     }
   }
 }
@@ -305,32 +281,32 @@ void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces, boo
 
 const std::vector<std::string_view>& PreTokenizer::SplitWithOrigins(const Origins& text,
                                                                     EncodeScratch& scratch) const {
-  const bool begins_input = !text.spans.empty() && text.spans.front().begin == 0;
-  return SplitText(text.text, begins_input, scratch, &text);
+  return SplitText(text.text, scratch, &text);
 }
 
 std::span<const ByteSpan> PreTokenizer::OriginsOfPiece(std::string_view piece, const Origins& text,
                                                        const EncodeScratch& scratch) {
-  const auto part = [piece](std::string_view home, std::span<const ByteSpan> spans) {
-    return spans.subspan(static_cast<size_t>(piece.data() - home.data()), piece.size());
-  };
-  for (const RewrittenPieces* pieces :
-       {&scratch.prefixed, &scratch.metaspaced, &scratch.spare_metaspaced}) {
-    if (LiesIn(piece, pieces->text)) {
-      return part(pieces->text, pieces->origins);
+  const Origins homes[] = {text,
+                           {scratch.metaspaced.text, scratch.metaspaced.origins},
+                           {scratch.spare_metaspaced.text, scratch.spare_metaspaced.origins},
+                           {scratch.prefixed, scratch.prefixed_origins}};
+  for (const Origins& home : homes) {
+    if (LiesIn(piece, home.text)) {
+      return home.spans.subspan(static_cast<size_t>(piece.data() - home.text.data()), piece.size());
     }
   }
-  return part(text.text, text.spans);
+  CHECK(false);  // pieces lie nowhere else
+  return {};
 }
 
 const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view text,
-                                                             bool begins_input,
                                                              EncodeScratch& scratch,
                                                              const Origins* origins) const {
   Pieces* in = &scratch.spare_pieces;
   Pieces* out = &scratch.pieces;
-  RewrittenPieces* metaspaced = &scratch.metaspaced;
-  RewrittenPieces* spare_metaspaced = &scratch.spare_metaspaced;
+  // By turns, since what one stage wrote is what the next one reads.
+  RewrittenPieces* rewritten = &scratch.metaspaced;
+  RewrittenPieces* spare_rewritten = &scratch.spare_metaspaced;
   in->clear();
   if (!text.empty()) {
     in->push_back(text);
@@ -341,13 +317,11 @@ const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view te
     }
     out->clear();
     if (stage.kind == Kind::kMetaspace) {
-      std::swap(metaspaced, spare_metaspaced);
-      SplitAtMetaspaces(stage, *in, begins_input, origins, scratch, *metaspaced, *out);
-    } else {
-      for (const std::string_view piece : *in) {
-        RunStage(stage, piece, *out);
-      }
-      begins_input &= !out->empty() && out->front().data() == in->front().data();
+      std::swap(rewritten, spare_rewritten);
+      SplitAtMetaspaces(stage, *in, origins, scratch, *rewritten, *out);
+    }
+    for (const std::string_view piece : *in) {
+      RunStage(stage, piece, *out);
     }
     std::swap(in, out);
   }

@@ -54,14 +54,12 @@ class PreTokenizer {
  public:
   explicit PreTokenizer(std::vector<PreTokenizerStage> stages = {}) : stages_(std::move(stages)) {}
 
-  /// The pieces, none empty, point into `text` or the scratch; they hold until the next call.
-  /// `begins_input`: the first byte of `text` comes from the first byte of what the caller encodes.
-  const std::vector<std::string_view>& Split(std::string_view text, bool begins_input,
-                                             EncodeScratch& scratch) const {
-    return SplitText(text, begins_input, scratch, nullptr);
+  /// The pieces, none empty, point into `text` or the scratch; they hold until the next call. For
+  /// text that begins with the first byte of the original and a tokenizer that asks_for_beginning,
+  /// SplitWithOrigins must be called instead.
+  const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const {
+    return SplitText(text, scratch, nullptr);
   }
-  /// Whether `begins_input` matters.
-  bool asks_for_beginning() const;
 
   /// A text and what each of its bytes stands for in the original.
   struct Origins {
@@ -74,12 +72,13 @@ class PreTokenizer {
   /// What each byte of a piece stands for.
   static std::span<const ByteSpan> OriginsOfPiece(std::string_view piece, const Origins& text,
                                                   const EncodeScratch& scratch);
+  /// Whether something is put before what comes from the first byte of the original.
+  bool asks_for_beginning() const;
   /// Whether the model's vocabulary is written in the alphabet of byte_level.h.
   bool is_byte_level() const;
 
  private:
-  const std::vector<std::string_view>& SplitText(std::string_view text, bool begins_input,
-                                                 EncodeScratch& scratch,
+  const std::vector<std::string_view>& SplitText(std::string_view text, EncodeScratch& scratch,
                                                  const Origins* origins) const;
 
   std::vector<PreTokenizerStage> stages_;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "text/encode_scratch.h"
 #include "text/text_pipeline.h"
 #include "text/tokenizer_file.h"
@@ -186,6 +187,10 @@ int main(int argc, char** argv) {
                  "usage: print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl\n"
                  "       print_ids tokenizer.json|FOLDER --framed [MAX_TOKENS STRATEGY SIDE]\n");
     return 2;
+  }
+  // Warnings about a file would stand between the numbers.
+  if (!bouquet::StartLogging("off", "text").ok()) {
+    return 1;
   }
   const auto has = [&](std::string_view flag) {
     return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();

@@ -106,6 +106,23 @@ class SmallCharsmap {
   std::string replacements_;
 };
 
+/// What base64 (RFC 4648) makes of it: the form in tokenizer.json.
+inline std::string Base64(std::string_view bytes) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t bits = 0;
+    for (size_t k = i; k < i + 3; ++k) {
+      bits = bits << 8 | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      text += i + k <= bytes.size() ? kAlphabet[bits >> (18 - 6 * k) & 0x3F] : '=';
+    }
+  }
+  return text;
+}
+
 /// A few rules of each kind: one character, several, one that is the beginning of another, several
 /// code points, spaces, removal.
 inline std::string SmallCharsmapBlob() {

@@ -71,6 +71,22 @@ inline constexpr std::string_view kSmallUnigramJson = R"({
     "vocab": [["<unk>", 0.0], ["a", -2.5], ["▁", -2.0], ["b", -3.0], ["▁a", -3.5], ["▁ab", -5.0],
               ["é", -6.0], ["中", -6.5], ["国", -7.0], ["<mask>", 0.0]]}})";
 
+/// BPE on characters with bytes to fall back to, as conversions of LLaMA's files state it.
+inline constexpr std::string_view kSmallLlamaJson = R"({
+  "version": "1.0",
+  "added_tokens": [
+    {"id": 1, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}
+  ],
+  "normalizer": {"type": "Sequence", "normalizers": [
+    {"type": "Prepend", "prepend": "▁"},
+    {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
+  "pre_tokenizer": null, "post_processor": null, "decoder": null,
+  "model": {"type": "BPE", "dropout": null, "unk_token": "<unk>", "continuing_subword_prefix": null,
+    "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
+    "vocab": {"<unk>": 0, "<s>": 1, "▁": 2, "a": 3, "b": 4, "▁a": 5, "ab": 6, "▁ab": 7,
+              "<0xE4>": 8, "<0xB8>": 9, "<0xAD>": 10},
+    "merges": [["▁", "a"], ["a", "b"], ["▁a", "b"]]}})";
+
 /// One of these with one passage replaced, for tests of what a file may say.
 inline std::string Replaced(std::string_view json, std::string_view passage,
                             std::string_view replacement) {
@@ -85,6 +101,9 @@ inline std::string SmallTokenizerWith(std::string_view passage, std::string_view
 }
 inline std::string SmallUnigramWith(std::string_view passage, std::string_view replacement) {
   return Replaced(kSmallUnigramJson, passage, replacement);
+}
+inline std::string SmallLlamaWith(std::string_view passage, std::string_view replacement) {
+  return Replaced(kSmallLlamaJson, passage, replacement);
 }
 inline std::string SmallBpeWith(std::string_view passage, std::string_view replacement) {
   return Replaced(kSmallBpeJson, passage, replacement);

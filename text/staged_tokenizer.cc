@@ -110,25 +110,41 @@ void StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options
                              EncodeScratch& scratch, std::vector<int32_t>& ids) const {
   assert(!unicode::FindInvalidUtf8(text).has_value());
   const auto take_token = [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); };
-  // Where a section begins matters to few tokenizers.
-  const bool asks_for_beginning = pre_tokenizer_.asks_for_beginning();
-  const char* beginning = nullptr;  // of what comes from the first byte of `text`
   const auto encode_normalized = [&](std::string_view normalized) {
-    const bool begins = normalized.data() == beginning;
-    for (const std::string_view piece : pre_tokenizer_.Split(normalized, begins, scratch)) {
+    for (const std::string_view piece : pre_tokenizer_.Split(normalized, scratch)) {
       model_->Encode(piece, scratch, ids, nullptr);
     }
   };
+  const bool asks_for_beginning = pre_tokenizer_.asks_for_beginning();
   raw_added_.Split(
       text, options.parse_special,
       [&](std::string_view raw) {
-        bool keeps_beginning = false;
-        const std::string_view normalized =
-            normalizer_.Normalize(raw, scratch, asks_for_beginning ? &keeps_beginning : nullptr);
-        beginning = keeps_beginning && raw.data() == text.data() ? normalized.data() : nullptr;
-        normalized_added_.Split(normalized, options.parse_special, encode_normalized, take_token);
+        if (asks_for_beginning && raw.data() == text.data()) {
+          EncodeBeginning(raw, options, scratch, ids);
+          return;
+        }
+        normalized_added_.Split(normalizer_.Normalize(raw, scratch), options.parse_special,
+                                encode_normalized, take_token);
       },
       take_token);
+}
+
+/// Encodes a section that begins with the first byte of the text, for a pre-tokenizer that needs to
+/// know what comes from there.
+void StagedTokenizer::EncodeBeginning(std::string_view raw, const EncodeOptions& options,
+                                      EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+  const std::string_view normalized = normalizer_.NormalizeWithOrigins(raw, 0, scratch);
+  normalized_added_.Split(
+      normalized, options.parse_special,
+      [&](std::string_view part) {
+        const PreTokenizer::Origins all = {
+            part, std::span<const ByteSpan>(scratch.origins)
+                      .subspan(static_cast<size_t>(part.data() - normalized.data()), part.size())};
+        for (const std::string_view piece : pre_tokenizer_.SplitWithOrigins(all, scratch)) {
+          model_->Encode(piece, scratch, ids, nullptr);
+        }
+      },
+      [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); });
 }
 
 void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions& options,
@@ -172,6 +188,16 @@ void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions
                    });
 }
 
+void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
+                                  EncodeScratch& scratch, std::vector<int32_t>& ids,
+                                  TokenSpans& spans) const {
+  scratch.piece_spans.clear();
+  model_->Encode(piece, scratch, ids, &scratch.piece_spans);
+  for (const ByteSpan& span : scratch.piece_spans) {
+    spans.spans.push_back({origins[span.begin].begin, origins[span.end - 1].end});
+  }
+}
+
 Result<std::string> StagedTokenizer::Decode(std::span<const int32_t> ids,
                                             const DecodeOptions& options) const {
   RETURN_IF_ERROR(decoder_.status());
@@ -192,16 +218,6 @@ Result<std::string> StagedTokenizer::Decode(std::span<const int32_t> ids,
   }
   std::string text = decoder_.value().Decode(std::move(tokens));
   return options.clean_up_spaces ? CleanUpSpaces(std::move(text)) : text;
-}
-
-void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
-                                  EncodeScratch& scratch, std::vector<int32_t>& ids,
-                                  TokenSpans& spans) const {
-  scratch.piece_spans.clear();
-  model_->Encode(piece, scratch, ids, &scratch.piece_spans);
-  for (const ByteSpan& span : scratch.piece_spans) {
-    spans.spans.push_back({origins[span.begin].begin, origins[span.end - 1].end});
-  }
 }
 
 }  // namespace bouquet::text

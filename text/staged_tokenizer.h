@@ -50,6 +50,8 @@ class StagedTokenizer final : public Tokenizer {
   Result<std::vector<AddedToken>> SettleIds(const std::vector<AddedToken>& added) const;
   void EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
                    EncodeScratch& scratch, std::vector<int32_t>& ids, TokenSpans& spans) const;
+  void EncodeBeginning(std::string_view raw, const EncodeOptions& options, EncodeScratch& scratch,
+                       std::vector<int32_t>& ids) const;
   Status AddTokens(const std::vector<AddedToken>& settled);
 
   std::unique_ptr<TokenModel> model_;

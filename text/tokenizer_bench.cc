@@ -63,6 +63,11 @@ BENCHMARK_CAPTURE(EncodeAll, qwen3_english_abstracts, "qwen3", kAbstracts);
 BENCHMARK_CAPTURE(EncodeAll, qwen3_languages_388, "qwen3", kLanguages);
 BENCHMARK_CAPTURE(EncodeAll, olmo_english_abstracts, "olmo-modernbert-vocab", kAbstracts);
 BENCHMARK_CAPTURE(EncodeAll, olmo_languages_388, "olmo-modernbert-vocab", kLanguages);
+BENCHMARK_CAPTURE(EncodeAll, xlm_roberta_english_abstracts, "xlm-roberta", kAbstracts);
+BENCHMARK_CAPTURE(EncodeAll, xlm_roberta_languages_388, "xlm-roberta", kLanguages);
+BENCHMARK_CAPTURE(EncodeAll, t5_english_abstracts, "t5-small", kAbstracts);
+BENCHMARK_CAPTURE(EncodeAll, mistral_english_abstracts, "mistral-spm", kAbstracts);
+BENCHMARK_CAPTURE(EncodeAll, mistral_languages_388, "mistral-spm", kLanguages);
 
 void EncodeQueriesUnseen(benchmark::State& state) {
   const TokenizerFile file = Load("bert-uncased");
@@ -123,6 +128,8 @@ BENCHMARK_CAPTURE(LoadFolder, bert, "bert-uncased")->Unit(benchmark::kMillisecon
 BENCHMARK_CAPTURE(LoadFolder, multilingual_bert, "mbert-uncased")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(LoadFolder, qwen3, "qwen3")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(LoadFolder, olmo, "olmo-modernbert-vocab")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LoadFolder, xlm_roberta, "xlm-roberta")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LoadFolder, mistral, "mistral-spm")->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace bouquet::text

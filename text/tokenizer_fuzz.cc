@@ -8,6 +8,9 @@
 
 #include "base/check.h"
 #include "text/encode_scratch.h"
+#include "text/sentencepiece_file.h"
+#include "text/small_charsmap.h"
+#include "text/small_sentencepiece.h"
 #include "text/small_tokenizer.h"
 #include "text/tokenizer_file.h"
 #include "text/unicode/utf8.h"
@@ -16,7 +19,9 @@ namespace {
 
 using bouquet::text::EncodeScratch;
 using bouquet::text::SmallBpeWith;
+using bouquet::text::SmallLlamaWith;
 using bouquet::text::SmallTokenizerWith;
+using bouquet::text::SmallUnigramWith;
 using bouquet::text::TokenizerFile;
 
 std::vector<TokenizerFile> LoadConfigurations() {
@@ -49,6 +54,22 @@ std::vector<TokenizerFile> LoadConfigurations() {
   add(SmallBpeWith("\"byte_fallback\": false", "\"ignore_merges\": true"));
   add(SmallBpeWith(R"("add_prefix_space": false, "trim_offsets": false, "use_regex": false)",
                    R"("add_prefix_space": true, "trim_offsets": false, "use_regex": true)"));
+  constexpr std::string_view kNfkc = "{\"type\": \"NFKC\"}";
+  const std::string charsmap = "{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"" +
+                               bouquet::text::Base64(bouquet::text::SmallCharsmapBlob()) + "\"}";
+  add(SmallUnigramWith(kNfkc, charsmap));
+  add(SmallUnigramWith(kNfkc,
+                       R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"})"));
+  add(SmallUnigramWith("\"always\", \"split\": true", "\"first\", \"split\": false"));
+  add(SmallUnigramWith("\"always\"", "\"never\""));
+  add(SmallUnigramWith("\"byte_fallback\": false", "\"byte_fallback\": true"));
+  add(std::string(bouquet::text::kSmallLlamaJson));
+  add(SmallLlamaWith("\"byte_fallback\": true", "\"byte_fallback\": false"));
+  for (const bouquet::sentencepiece::Model& model :
+       {bouquet::text::SmallUnigramModel(), bouquet::text::SmallBpeModel()}) {
+    files.push_back(
+        bouquet::text::ParseSentencePiece(model.SerializeAsString(), "small", {}, false).value());
+  }
   return files;
 }
 

@@ -21,6 +21,7 @@ struct Entry {
   double score;
 };
 
+/// Points into `entries`.
 UnigramSpec SpecOf(const std::vector<Entry>& entries, int32_t unknown_id) {
   UnigramSpec spec;
   for (const Entry& entry : entries) {
@@ -76,7 +77,8 @@ TEST(UnigramTest, LooksAFusedRunUpAsOneToken) {
 }
 
 TEST(UnigramTest, FallsBackToBytesOnlyWhereAllHaveTokens) {
-  UnigramSpec spec = SpecOf({{"<unk>", 0}, {"a", -1}, {"<0xC3>", -2}, {"<0xA9>", -2}}, 0);
+  const std::vector<Entry> entries = {{"<unk>", 0}, {"a", -1}, {"<0xC3>", -2}, {"<0xA9>", -2}};
+  UnigramSpec spec = SpecOf(entries, 0);
   spec.byte_fallback = true;
   const auto model = Unigram::Create(spec).value();
   const Encoded encoded = Encode(*model, "aéa");

@@ -178,21 +178,25 @@ def build(description):
     return Tokenizer.from_str(json.dumps(description))
 
 
-def main(out):
-    result = {"vocabulary": VOCABULARY, "texts": TEXTS, "pairs": PAIRS, "configurations": []}
-    for name, description in configurations():
+def write(out, vocabulary, texts, pairs_of_texts, described):
+    """Configurations whose vocabulary is the common one are written without it."""
+    result = {"vocabulary": vocabulary, "texts": texts, "pairs": pairs_of_texts, "configurations": []}
+    for name, description in described:
+        model = dict(description["model"])
+        if model["vocab"] is vocabulary:
+            model["vocab"] = {}
         reference = build(description)
-        framed = [reference.encode(t) for t in TEXTS]
-        pairs = [reference.encode(a, b) for a, b in PAIRS]
-        bare_pairs = [reference.encode(a, b, add_special_tokens=False) for a, b in PAIRS]
+        framed = [reference.encode(t) for t in texts]
+        pairs = [reference.encode(a, b) for a, b in pairs_of_texts]
+        bare_pairs = [reference.encode(a, b, add_special_tokens=False) for a, b in pairs_of_texts]
         entry = {
-            "name": name, "tokenizer": {**description, "model": {**description["model"], "vocab": {}}},
-            "ids": [reference.encode(t, add_special_tokens=False).ids for t in TEXTS],
+            "name": name, "tokenizer": {**description, "model": model},
+            "ids": [reference.encode(t, add_special_tokens=False).ids for t in texts],
             "spans_hash": f"{hash_of_spans(framed):016x}", "framed_ids": [e.ids for e in framed[:12]], "framed_types": [e.type_ids for e in framed[:12]],
             "pair_ids": [e.ids for e in pairs], "pair_types": [e.type_ids for e in pairs],
             "bare_pair_ids": [e.ids for e in bare_pairs], "bare_pair_types": [e.type_ids for e in bare_pairs]}
         reference.encode_special_tokens = True
-        literal = [reference.encode(t, add_special_tokens=False).ids for t in TEXTS]
+        literal = [reference.encode(t, add_special_tokens=False).ids for t in texts]
         entry["literal_ids"] = {str(i): l for i, (l, o) in enumerate(zip(literal, entry["ids"])) if l != o}
         result["configurations"].append(entry)
     with open(out, "w") as file:
@@ -202,4 +206,4 @@ def main(out):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    write(sys.argv[1], VOCABULARY, TEXTS, PAIRS, configurations())
