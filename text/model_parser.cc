@@ -43,19 +43,7 @@ Result<TokenList> ParseVocabulary(const JsonObject& model) {
   if (!vocabulary) {
     return InvalidArgument(fmt::format("{}: \"vocab\" is missing", model.where()), "vocab");
   }
-  TokenList tokens;
-  tokens.reserve(vocabulary->object().size());
-  for (const auto& [token, value] : vocabulary->object()) {
-    int64_t id = 0;
-    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id >= Vocabulary::kMaxTokens) {
-      return InvalidArgument(
-          fmt::format("{}: \"vocab\": ids must be integers in 0..{}: token \"{}\"", model.where(),
-                      Vocabulary::kMaxTokens - 1, token),
-          "vocab");
-    }
-    tokens.emplace_back(token, static_cast<int32_t>(id));
-  }
-  return tokens;
+  return ParseTokenIds(*vocabulary);
 }
 
 Result<WordPieceSpec> ParseWordPiece(const JsonObject& model) {
@@ -236,6 +224,21 @@ Result<UnigramSpec> ParseUnigram(const JsonObject& model) {
 }
 
 }  // namespace
+
+Result<TokenList> ParseTokenIds(const JsonObject& vocabulary) {
+  TokenList tokens;
+  tokens.reserve(vocabulary.object().size());
+  for (const auto& [token, value] : vocabulary.object()) {
+    int64_t id = 0;
+    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id >= Vocabulary::kMaxTokens) {
+      return InvalidArgument(fmt::format("{}: ids must be integers in 0..{}: token \"{}\"",
+                                         vocabulary.where(), Vocabulary::kMaxTokens - 1, token),
+                             "vocab");
+    }
+    tokens.emplace_back(token, static_cast<int32_t>(id));
+  }
+  return tokens;
+}
 
 Status CheckModelKind(const JsonObject& model, const std::string& where) {
   ASSIGN_OR_RETURN(const std::string kind, ModelKind(model));

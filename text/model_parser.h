@@ -25,6 +25,9 @@ Status CheckModelKind(const JsonObject& model, const std::string& where);
 /// of byte_level.h.
 Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level);
 
+/// {"token": id, …}: "vocab" of most models, and vocab.json.
+Result<TokenList> ParseTokenIds(const JsonObject& vocabulary);
+
 /// Why a tokenizer of this kind is refused.
 Status ModelNotServed(const std::string& where, std::string_view kind);
 

@@ -241,6 +241,25 @@ std::vector<PreTokenizerStage> BuildPreTokenizer(const Model& model, const Sente
   return stages;
 }
 
+/// As the conversions to tokenizer.json state it: of a plain model the dummy prefix goes again.
+Decoder BuildDecoder(const Model& model, const SentencePieceUse& use) {
+  using DecoderKind = DecoderStage::Kind;
+  if (use.kind != Kind::kPlain) {
+    return Decoder({{.kind = DecoderKind::kMetaspace,
+                     .pattern = std::string(kSpace),
+                     .drops_first_mark = true}});
+  }
+  std::vector<DecoderStage> stages = {
+      {.kind = DecoderKind::kReplace, .pattern = std::string(kSpace), .content = " "},
+      {.kind = DecoderKind::kByteFallback},
+      {.kind = DecoderKind::kFuse},
+  };
+  if (model.normalizer_spec().add_dummy_prefix()) {
+    stages.push_back({.kind = DecoderKind::kStrip, .pattern = " ", .strip_start = 1});
+  }
+  return Decoder(std::move(stages));
+}
+
 SequenceTemplate::Part SpecialPart(int32_t id) {
   return {.kind = SequenceTemplate::Part::Kind::kSpecial, .ids = {id}};
 }
@@ -304,9 +323,10 @@ Result<TokenizerFile> Build(const Model& model, const SentencePieceUse& use, boo
     normalizer.insert(normalizer.begin(), {.kind = NormalizerStage::Kind::kLowercase});
   }
   ASSIGN_OR_RETURN(file.tokenizer,
-                   StagedTokenizer::Create(
-                       std::move(token_model), parts.tokens, Normalizer(std::move(normalizer)),
-                       PreTokenizer(BuildPreTokenizer(model, use)), parts.added));
+                   StagedTokenizer::Create(std::move(token_model), parts.tokens,
+                                           Normalizer(std::move(normalizer)),
+                                           PreTokenizer(BuildPreTokenizer(model, use)), parts.added,
+                                           BuildDecoder(model, use)));
   return file;
 }
 

@@ -188,6 +188,16 @@ void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions
                    });
 }
 
+void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
+                                  EncodeScratch& scratch, std::vector<int32_t>& ids,
+                                  TokenSpans& spans) const {
+  scratch.piece_spans.clear();
+  model_->Encode(piece, scratch, ids, &scratch.piece_spans);
+  for (const ByteSpan& span : scratch.piece_spans) {
+    spans.spans.push_back({origins[span.begin].begin, origins[span.end - 1].end});
+  }
+}
+
 Result<std::string> StagedTokenizer::Decode(std::span<const int32_t> ids,
                                             const DecodeOptions& options) const {
   RETURN_IF_ERROR(decoder_.status());
@@ -208,16 +218,6 @@ Result<std::string> StagedTokenizer::Decode(std::span<const int32_t> ids,
   }
   std::string text = decoder_.value().Decode(std::move(tokens));
   return options.clean_up_spaces ? CleanUpSpaces(std::move(text)) : text;
-}
-
-void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
-                                  EncodeScratch& scratch, std::vector<int32_t>& ids,
-                                  TokenSpans& spans) const {
-  scratch.piece_spans.clear();
-  model_->Encode(piece, scratch, ids, &scratch.piece_spans);
-  for (const ByteSpan& span : scratch.piece_spans) {
-    spans.spans.push_back({origins[span.begin].begin, origins[span.end - 1].end});
-  }
 }
 
 }  // namespace bouquet::text

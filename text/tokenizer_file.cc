@@ -11,6 +11,7 @@
 #include "text/sentencepiece_file.h"
 #include "text/stage_parser.h"
 #include "text/staged_tokenizer.h"
+#include "text/vocabulary_json.h"
 #include "text/vocabulary_text.h"
 
 namespace bouquet::text {
@@ -131,18 +132,15 @@ Result<TokenizerFile> ReadTokenizerFolder(const fs::path& folder, bool lowercase
       return ReadSentencePieceFile(folder / name, lowercase_first);
     }
   }
-  constexpr std::pair<std::string_view, std::string_view> kOtherKinds[] = {
-      {"vocab.json", "byte-level BPE without tokenizer.json"},
-  };
-  for (const auto& [name, kind] : kOtherKinds) {
-    if (fs::exists(folder / name)) {
-      return ModelNotServed((folder / name).string(), kind);
-    }
+  if (fs::exists(folder / "vocab.json")) {
+    RETURN_IF_ERROR(CheckSize(folder / "vocab.json"));
+    RETURN_IF_ERROR(CheckSize(folder / "merges.txt"));
+    return ReadVocabularyJson(folder, lowercase_first);
   }
-  return NotFound(
-      fmt::format("no tokenizer in {}: looked for tokenizer.json, vocab.txt and a SentencePiece "
-                  "model (sentencepiece.bpe.model, spiece.model, tokenizer.model)",
-                  folder.string()));
+  return NotFound(fmt::format(
+      "no tokenizer in {}: looked for tokenizer.json, vocab.txt, a SentencePiece model "
+      "(sentencepiece.bpe.model, spiece.model, tokenizer.model) and vocab.json with merges.txt",
+      folder.string()));
 }
 
 }  // namespace bouquet::text

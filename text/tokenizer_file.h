@@ -25,7 +25,8 @@ Result<TokenizerFile> ParseTokenizerJson(std::string_view json, const std::strin
                                          bool lowercase_first);
 
 /// Reads tokenizer.json of a folder, else vocab.txt with tokenizer_config.json, else a
-/// SentencePiece model. Error: kNotFound naming the files looked for; else as above.
+/// SentencePiece model, else vocab.json with merges.txt. Error: kNotFound naming the files looked
+/// for; else as above.
 Result<TokenizerFile> ReadTokenizerFolder(const std::filesystem::path& folder,
                                           bool lowercase_first);
 

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/json.h"
 #include "text/staged_tokenizer.h"
-#include "text/unicode/utf8.h"
+#include "text/tokenizer_config.h"
 #include "text/wordpiece.h"
 
 namespace bouquet::text {
@@ -31,57 +29,6 @@ struct BertSettings {
   std::string mask = "[MASK]";
   std::vector<AddedToken> added;
 };
-
-/// A token is a string, or an object with "content" in files written by older versions.
-Status ReadToken(const JsonObject& config, std::string_view key, std::string& token) {
-  const std::optional<simdjson::dom::element> value = config.Element(key);
-  if (value && value->is_object()) {
-    ASSIGN_OR_RETURN(const std::optional<JsonObject> object, config.Object(key));
-    ASSIGN_OR_RETURN(token, object->RequiredString("content"));
-    return {};
-  }
-  ASSIGN_OR_RETURN(std::optional<std::string> stated, config.String(key));
-  token = std::move(stated).value_or(token);
-  return {};
-}
-
-Status ReadFlag(const JsonObject& object, std::string_view key, bool& flag) {
-  ASSIGN_OR_RETURN(const std::optional<bool> stated, object.Bool(key));
-  flag = stated.value_or(flag);
-  return {};
-}
-
-/// "added_tokens_decoder": {"100": {"content": "[UNK]", …}, …}.
-Status ReadAddedTokens(const JsonObject& config, std::vector<AddedToken>& added) {
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> decoder, config.Object("added_tokens_decoder"));
-  if (!decoder) {
-    return {};
-  }
-  for (const auto& [key, value] : decoder->object()) {
-    ASSIGN_OR_RETURN(const JsonObject json,
-                     JsonObject::From(value, fmt::format("{}: \"{}\"", decoder->where(), key)));
-    AddedToken token;
-    for (const char digit : key) {
-      if (digit < '0' || digit > '9' || token.id >= Vocabulary::kMaxTokens) {
-        return InvalidArgument(fmt::format("{}: keys must be token ids in 0..{}: \"{}\"",
-                                           decoder->where(), Vocabulary::kMaxTokens - 1, key),
-                               "added_tokens_decoder");
-      }
-      token.id = 10 * token.id + (digit - '0');
-    }
-    ASSIGN_OR_RETURN(token.content, json.RequiredString("content"));
-    RETURN_IF_ERROR(ReadFlag(json, "special", token.special));
-    token.normalized = !token.special;
-    RETURN_IF_ERROR(ReadFlag(json, "normalized", token.normalized));
-    RETURN_IF_ERROR(ReadFlag(json, "single_word", token.single_word));
-    RETURN_IF_ERROR(ReadFlag(json, "lstrip", token.lstrip));
-    RETURN_IF_ERROR(ReadFlag(json, "rstrip", token.rstrip));
-    added.push_back(std::move(token));
-  }
-  // Tokens outside the vocabulary get their ids in this order.
-  std::ranges::stable_sort(added, {}, &AddedToken::id);
-  return {};
-}
 
 Result<BertSettings> ReadSettings(const fs::path& path) {
   BertSettings settings;
@@ -122,19 +69,6 @@ Result<BertSettings> ReadSettings(const fs::path& path) {
   return settings;
 }
 
-Result<std::string> ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in) {
-    return NotFound(fmt::format("cannot read {}", path.string()));
-  }
-  if (const std::optional<size_t> invalid = unicode::FindInvalidUtf8(text)) {
-    return InvalidArgument(
-        fmt::format("{}: not valid UTF-8: byte offset {}", path.string(), *invalid));
-  }
-  return text;
-}
-
 /// Ids by line; of a token on two lines the last counts.
 Result<std::vector<std::pair<std::string_view, int32_t>>> SplitLines(std::string_view text,
                                                                      const fs::path& path) {
@@ -173,7 +107,7 @@ void AddNamedTokens(BertSettings& settings) {
 Result<TokenizerFile> ReadVocabularyText(const fs::path& folder, bool lowercase_first) {
   const fs::path path = folder / "vocab.txt";
   ASSIGN_OR_RETURN(BertSettings settings, ReadSettings(folder / "tokenizer_config.json"));
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   WordPieceSpec spec;
   spec.unknown_token = settings.unknown;
   spec.continuing_prefix = "##";
