@@ -7,6 +7,8 @@
     parity.py compare-spans PRINT_IDS DATA MODEL [TOKENIZER...]
                                                what each id stands for, and sequences with special tokens, types,
                                                special mask, cut in every way; compare-stages does so as well
+    parity.py compare-decoded PRINT_IDS DATA MODEL [TOKENIZER...]
+                                               texts of encoded texts and of random lists of ids
     parity.py golden DATA MODEL OUT            writes the hashes that reference_ids_test.cc checks without Python
 
 DATA is the unpacked test data, MODEL the demo model's folder, PRINT_IDS the built tool. The texts of
@@ -199,6 +201,43 @@ def compare_framed(name, print_ids, path, tokenizer, texts):
     return differing
 
 
+def compare_decoded(name, print_ids, path, tokenizer, lists, skip_special):
+    lines = "".join(json.dumps(ids) + "\n" for ids in lists)
+    flags = ["--decode"] + ["--skip-special"] * skip_special
+    done = subprocess.run([print_ids, path, *flags], input=lines, capture_output=True, text=True, check=True)
+    ours = [bytes.fromhex(line).decode() for line in done.stdout.split("\n")[:-1]]
+    assert len(ours) == len(lists)
+    differing = 0
+    for ids, own, expected in zip(lists, ours, tokenizer.decode_batch(lists, skip_special_tokens=skip_special)):
+        if own != expected:
+            differing += 1
+            if differing <= 3:
+                print("   ", ids[:30], "\n     ours    ", ascii(own)[:300], "\n     expected", ascii(expected)[:300])
+    print(f"{name} decoded, skip_special {skip_special}: {len(lists)} lists, {differing} differ", flush=True)
+    return differing
+
+
+def random_lists(seed, size, count):
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield [rng.randrange(rng.choice((300, size, size + 1000))) for _ in range(rng.randint(0, 30))]
+
+
+def compare_all_decoded(print_ids, data, model, *chosen):
+    differing = 0
+    for name, path in tokenizer_files(data, model).items():
+        if chosen and name not in chosen:
+            continue
+        tokenizer = reference(path)
+        lists = list(random_lists(9, tokenizer.get_vocab_size(), 50_000))
+        for file in FILES:
+            lists += [e.ids for e in tokenizer.encode_batch(texts_of(data / "texts" / file)[::7])]
+        for skip_special in (True, False):
+            differing += compare_decoded(name, print_ids, path, tokenizer, lists, skip_special)
+    print(differing, "lists differ")
+    return differing
+
+
 def compare_all_spans(print_ids, data, model, *chosen):
     differing = 0
     for name, path in tokenizer_files(data, model).items():
@@ -313,6 +352,8 @@ def main(arguments):
         return compare(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
     if len(arguments) >= 4 and arguments[0] == "compare-spans":
         return compare_all_spans(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
+    if len(arguments) >= 4 and arguments[0] == "compare-decoded":
+        return compare_all_decoded(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
     if len(arguments) == 2 and arguments[0] == "compare-stages":
         return compare_stages(arguments[1]) != 0
     if len(arguments) == 4 and arguments[0] == "golden":

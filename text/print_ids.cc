@@ -1,7 +1,8 @@
 // Encodes JSON lines: our half of parity.py, which compares with the reference library.
 //
 //   print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl > ids.txt
-//   print_ids tokenizer.json --framed [MAX_TOKENS STRATEGY SIDE] < texts.jsonl > ids.txt
+//   print_ids tokenizer.json|FOLDER --decode [--skip-special] < ids.jsonl > texts.hex
+//   print_ids tokenizer.json|FOLDER --framed [MAX_TOKENS STRATEGY SIDE] < texts.jsonl > ids.txt
 //
 // Prints the ids of a text without special tokens as one line of numbers; with --spans or --framed
 // then, each behind a "|", the begins and ends of their spans in characters. --framed takes a text
@@ -35,7 +36,8 @@ using simdjson::dom::element;
 template <class Numbers>
 void Print(const Numbers& numbers, std::string& out) {
   for (const auto number : numbers) {
-    fmt::format_to(std::back_inserter(out), "{} ", number);
+    out += std::to_string(number);
+    out += ' ';
   }
 }
 
@@ -102,6 +104,35 @@ int PrintIds(const std::string& path, bool literal, bool with_spans) {
   });
 }
 
+/// Lists of ids → texts, their bytes in hexadecimal.
+int PrintDecoded(const std::string& path, bool skip_special_tokens) {
+  const auto loaded = Load(path);
+  if (!loaded.ok()) {
+    std::fprintf(stderr, "%s\n", loaded.status().ToString().c_str());
+    return 1;
+  }
+  return ForEachLine([&](element value, std::string& out) {
+    simdjson::dom::array numbers;
+    if (value.get_array().get(numbers) != simdjson::SUCCESS) {
+      return false;
+    }
+    std::vector<int32_t> ids;
+    for (const element number : numbers) {
+      ids.push_back(static_cast<int32_t>(number.get_int64().value()));
+    }
+    const Result<std::string> text =
+        loaded.value().tokenizer->Decode(ids, {.skip_special_tokens = skip_special_tokens});
+    if (!text.ok()) {
+      std::fprintf(stderr, "%s\n", text.status().ToString().c_str());
+      return false;
+    }
+    for (const char c : text.value()) {
+      fmt::format_to(std::back_inserter(out), "{:02x}", static_cast<unsigned char>(c));
+    }
+    return true;
+  });
+}
+
 void PrintSequence(const TokenSequence& sequence, std::string_view first, std::string_view second,
                    std::string& out) {
   Print(sequence.ids, out);
@@ -117,7 +148,10 @@ void PrintSequence(const TokenSequence& sequence, std::string_view first, std::s
 }
 
 int PrintFramed(const std::string& path, const PipelineOptions& options) {
-  const auto pipeline = TextPipeline::Load(std::filesystem::path(path).parent_path(), false);
+  const auto pipeline = TextPipeline::Load(std::filesystem::is_directory(path)
+                                               ? std::filesystem::path(path)
+                                               : std::filesystem::path(path).parent_path(),
+                                           false);
   if (!pipeline.ok()) {
     std::fprintf(stderr, "%s\n", pipeline.status().ToString().c_str());
     return 1;
@@ -151,7 +185,7 @@ int main(int argc, char** argv) {
   if (arguments.empty()) {
     std::fprintf(stderr,
                  "usage: print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl\n"
-                 "       print_ids tokenizer.json --framed [MAX_TOKENS STRATEGY SIDE]\n");
+                 "       print_ids tokenizer.json|FOLDER --framed [MAX_TOKENS STRATEGY SIDE]\n");
     return 2;
   }
   // Warnings about a file would stand between the numbers.
@@ -161,6 +195,9 @@ int main(int argc, char** argv) {
   const auto has = [&](std::string_view flag) {
     return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();
   };
+  if (has("--decode")) {
+    return PrintDecoded(arguments[0], has("--skip-special"));
+  }
   if (!has("--framed")) {
     return PrintIds(arguments[0], has("--literal"), has("--spans"));
   }

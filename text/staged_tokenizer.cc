@@ -24,9 +24,10 @@ StagedTokenizer::StagedTokenizer(std::unique_ptr<TokenModel> model, const TokenL
 
 Result<std::unique_ptr<StagedTokenizer>> StagedTokenizer::Create(
     std::unique_ptr<TokenModel> model, const TokenList& tokens, Normalizer normalizer,
-    PreTokenizer pre_tokenizer, const std::vector<AddedToken>& added) {
+    PreTokenizer pre_tokenizer, const std::vector<AddedToken>& added, Result<Decoder> decoder) {
   std::unique_ptr<StagedTokenizer> tokenizer(new StagedTokenizer(
       std::move(model), tokens, std::move(normalizer), std::move(pre_tokenizer)));
+  tokenizer->decoder_ = std::move(decoder);
   ASSIGN_OR_RETURN(const std::vector<AddedToken> settled, tokenizer->SettleIds(added));
   RETURN_IF_ERROR(tokenizer->AddTokens(settled));
   return tokenizer;
@@ -80,6 +81,9 @@ Status StagedTokenizer::AddTokens(const std::vector<AddedToken>& settled) {
   EncodeScratch scratch;
   for (const AddedToken& token : settled) {
     vocabulary_.Set(token.id, token.content);
+    if (token.special) {
+      special_content_.insert(token.content);
+    }
     if (!token.normalized) {
       raw.push_back(token);
       raw_patterns.push_back(token.content);
@@ -90,6 +94,9 @@ Status StagedTokenizer::AddTokens(const std::vector<AddedToken>& settled) {
       return Unimplemented(
           fmt::format("an added token that normalizes to nothing is not served: id {}", token.id),
           "added_tokens");
+    }
+    if (pattern != token.content) {
+      normalized_content_.insert_or_assign(token.id, std::string(pattern));
     }
     normalized.push_back(token);
     normalized_patterns.emplace_back(pattern);
@@ -179,6 +186,28 @@ void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions
                      const auto begin = static_cast<uint32_t>(position(match, text));
                      take_token(id, match, {begin, begin + static_cast<uint32_t>(match.size())});
                    });
+}
+
+Result<std::string> StagedTokenizer::Decode(std::span<const int32_t> ids,
+                                            const DecodeOptions& options) const {
+  RETURN_IF_ERROR(decoder_.status());
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const int32_t id : ids) {
+    if (!vocabulary_.Has(id)) {
+      continue;
+    }
+    // As the reference: what a normalized token is looked for as, even where the text had another.
+    const auto normalized = normalized_content_.find(id);
+    const std::string_view token = normalized == normalized_content_.end()
+                                       ? vocabulary_.Piece(id)
+                                       : std::string_view(normalized->second);
+    if (!options.skip_special_tokens || !special_content_.contains(token)) {
+      tokens.emplace_back(token);
+    }
+  }
+  std::string text = decoder_.value().Decode(std::move(tokens));
+  return options.clean_up_spaces ? CleanUpSpaces(std::move(text)) : text;
 }
 
 void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,

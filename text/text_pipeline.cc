@@ -243,6 +243,11 @@ Result<TokenSequence> TextPipeline::TakeIds(std::vector<int32_t> ids,
   return sequence;
 }
 
+Result<std::string> TextPipeline::Decode(std::span<const int32_t> ids,
+                                         const DecodeOptions& options) const {
+  return impl_->tokenizer->Decode(ids, options);
+}
+
 const Tokenizer& TextPipeline::tokenizer() const { return *impl_->tokenizer; }
 
 int32_t TextPipeline::num_special_tokens() const {

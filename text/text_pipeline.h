@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,9 @@ class TextPipeline {
 
   /// Token ids from the caller, verbatim: nothing is added; truncation simply cuts.
   Result<TokenSequence> TakeIds(std::vector<int32_t> ids, const PipelineOptions& options) const;
+
+  /// The text of ids: Tokenizer::Decode.
+  Result<std::string> Decode(std::span<const int32_t> ids, const DecodeOptions& options) const;
 
   const Tokenizer& tokenizer() const;
   /// How many special tokens a single text gets.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,13 @@ struct EncodeOptions {
   bool parse_special = true;
 };
 
+struct DecodeOptions {
+  bool skip_special_tokens = true;
+  /// "clean_up_tokenization_spaces" of tokenizer_config.json, as the `transformers` library does
+  /// it.
+  bool clean_up_spaces = false;
+};
+
 /// Text → token ids by one tokenizer.json (or vocab.txt). No truncation, no special tokens around:
 /// see text_pipeline.h. Immutable after loading. Thread: any, each with its own scratch.
 class Tokenizer {
@@ -39,6 +47,12 @@ class Tokenizer {
   virtual void EncodeWithSpans(std::string_view text, const EncodeOptions& options,
                                EncodeScratch& scratch, std::vector<int32_t>& ids,
                                TokenSpans& spans) const = 0;
+
+  /// The text of token ids, equal to the reference's `decode`; ids that do not exist are left out.
+  /// Always valid UTF-8. Error: kUnimplemented or kInvalidArgument naming the part of the file's
+  /// decoder that is not served.
+  virtual Result<std::string> Decode(std::span<const int32_t> ids,
+                                     const DecodeOptions& options) const = 0;
 
   /// The token's string as the vocabulary holds it ("##ing"); empty for an unknown id.
   virtual std::string_view Piece(int32_t id) const = 0;

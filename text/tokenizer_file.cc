@@ -86,9 +86,10 @@ Result<TokenizerFile> Assemble(const JsonDocument& document, bool lowercase_firs
   if (lowercase_first) {
     LowercaseFirst(normalizer);
   }
-  ASSIGN_OR_RETURN(file.tokenizer, StagedTokenizer::Create(std::move(parsed.model), parsed.tokens,
-                                                           Normalizer(std::move(normalizer)),
-                                                           std::move(pre_tokenizer), added));
+  ASSIGN_OR_RETURN(file.tokenizer,
+                   StagedTokenizer::Create(std::move(parsed.model), parsed.tokens,
+                                           Normalizer(std::move(normalizer)),
+                                           std::move(pre_tokenizer), added, ParseDecoder(root)));
   return file;
 }
 

@@ -108,6 +108,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK_LE(end, text.size());
     CHECK(!bouquet::text::unicode::FindInvalidUtf8(text.substr(begin, end - begin)).has_value());
   }
+  // Any bytes as ids, too: what comes out is UTF-8.
+  const std::vector<int32_t> bytes(text.begin(), text.end());
+  for (const std::vector<int32_t>* list : {&ids, &bytes}) {
+    const auto decoded = file.tokenizer->Decode(*list, {.skip_special_tokens = parse_special});
+    CHECK(decoded.ok());
+    CHECK(!bouquet::text::unicode::FindInvalidUtf8(decoded.value()).has_value());
+  }
   for (const int32_t id : ids) {
     CHECK_GE(id, 0);
     CHECK_LT(id, file.tokenizer->vocabulary_size());

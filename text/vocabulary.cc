@@ -16,7 +16,7 @@ void Vocabulary::Set(int32_t id, std::string_view piece) {
 }
 
 std::string_view Vocabulary::Piece(int32_t id) const {
-  if (id < 0 || id >= size()) {
+  if (!Has(id)) {
     return {};
   }
   const Place place = places_[static_cast<size_t>(id)];

@@ -17,12 +17,16 @@ class Vocabulary {
   void Set(int32_t id, std::string_view piece);
   /// Empty for an unknown id.
   std::string_view Piece(int32_t id) const;
+  bool Has(int32_t id) const {
+    return id >= 0 && id < size() && places_[static_cast<size_t>(id)].offset != kNowhere;
+  }
   /// One more than the largest id.
   int32_t size() const { return static_cast<int32_t>(places_.size()); }
 
  private:
+  static constexpr uint32_t kNowhere = UINT32_MAX;
   struct Place {
-    uint32_t offset = 0;
+    uint32_t offset = kNowhere;
     uint32_t num_bytes = 0;
   };
   std::string bytes_;  // all strings end to end: one allocation, not one a token

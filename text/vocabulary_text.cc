@@ -200,11 +200,12 @@ Result<TokenizerFile> ReadVocabularyText(const fs::path& folder, bool lowercase_
   }
   TokenizerFile file;
   file.post_processor = BertPostProcessor(cls, sep);
-  ASSIGN_OR_RETURN(file.tokenizer,
-                   StagedTokenizer::Create(std::make_unique<WordPiece>(spec), spec.tokens,
-                                           Normalizer(std::move(normalizer)),
-                                           PreTokenizer({{.kind = PreTokenizerStage::Kind::kBert}}),
-                                           settings.added));
+  ASSIGN_OR_RETURN(
+      file.tokenizer,
+      StagedTokenizer::Create(
+          std::make_unique<WordPiece>(spec), spec.tokens, Normalizer(std::move(normalizer)),
+          PreTokenizer({{.kind = PreTokenizerStage::Kind::kBert}}), settings.added,
+          Decoder({{.kind = DecoderStage::Kind::kWordPiece, .pattern = "##", .clean_up = true}})));
   return file;
 }
 
