@@ -27,7 +27,7 @@ AddedTokenMatcher AddedTokenMatcher::Build(std::vector<AddedToken> tokens,
   if (std::ranges::count(matcher.starts_token_, true) == 1) {
     matcher.single_first_byte_ = static_cast<unsigned char>(patterns[0][0]);
   }
-  matcher.trie_ = DoubleArrayTrie::Build(std::move(entries));
+  matcher.trie_ = DoubleArrayTrie::Build(entries);
   matcher.tokens_ = std::move(tokens);
   return matcher;
 }

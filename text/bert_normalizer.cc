@@ -39,7 +39,7 @@ size_t AppendPlainAscii(const NormalizerStage& stage, std::string_view text, std
 
 /// Receives code points after cleaning and spacing; does the rest of the stage and writes UTF-8.
 /// `source` is the byte of the input that a character stands for; where marks change places, the
-/// sources do not: they are claimed in order, as normalization.cc says.
+/// sources do not: they are claimed in order, as source_map.h says.
 template <class Sources>
 class Writer {
  public:

@@ -103,7 +103,7 @@ Status Bpe::AddTokens(const BpeSpec& spec) {
       other_tokens_.insert_or_assign(std::string(token), id);
     }
   }
-  trie_ = DoubleArrayTrie::Build(std::move(entries));
+  trie_ = DoubleArrayTrie::Build(entries);
   num_tokens_ = trie_.num_keys() + other_tokens_.size() + (has_empty_token ? 1 : 0);
   whole_ = std::make_unique<std::atomic<Whole>[]>(static_cast<size_t>(num_ids_));
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -124,6 +124,7 @@ Status Bpe::AddTokens(const BpeSpec& spec) {
 
 Status Bpe::AddMerges(const BpeSpec& spec) {
   std::string both;
+  starts_word_.assign(static_cast<size_t>(num_ids_), true);
   for (size_t rank = 0; rank < spec.merges.size(); ++rank) {
     const auto& [left, right] = spec.merges[rank];
     both.assign(left).append(right);
@@ -139,8 +140,32 @@ Status Bpe::AddMerges(const BpeSpec& spec) {
     }
     merges_.Insert(left_id, right_id, {static_cast<uint32_t>(rank), id});
     ids_by_rank_.push_back(id);
+    if (!byte_level_) {
+      MarkInnerCharacters(both);
+    }
+  }
+  for (const auto& [token, id] : spec.tokens) {
+    const bool is_character = !token.empty() && token.size() == unicode::Decode(token).num_bytes;
+    if (!byte_level_ && is_character && starts_word_[static_cast<size_t>(id)]) {
+      may_start_word_[static_cast<unsigned char>(token[0])] = true;
+    }
   }
   return {};
+}
+
+/// The characters of a merged token that follow another one do not start words.
+void Bpe::MarkInnerCharacters(std::string_view token) {
+  std::string_view previous;
+  while (!token.empty()) {
+    const std::string_view character = token.substr(0, unicode::Decode(token).num_bytes);
+    if (!previous.empty() && character != previous) {
+      if (const int32_t id = Id(character); id != kNone) {
+        starts_word_[static_cast<size_t>(id)] = false;
+      }
+    }
+    previous = character;
+    token.remove_prefix(character.size());
+  }
 }
 
 int32_t Bpe::Id(std::string_view token) const {
@@ -158,21 +183,62 @@ int32_t Bpe::Id(std::string_view token) const {
 
 void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids,
                  std::vector<ByteSpan>* spans) const {
-  // Most pieces of a text are tokens, and come out of the merges as such.
-  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, piece);
+  if (ignore_merges_) {
+    const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, piece);
+    if (node != DoubleArrayTrie::kDead && trie_.Value(node) != DoubleArrayTrie::kNoValue) {
+      ids.push_back(trie_.Value(node));
+      if (spans != nullptr) {
+        spans->push_back({0, static_cast<uint32_t>(piece.size())});
+      }
+      return;
+    }
+  }
+  uint32_t position = 0;
+  while (!piece.empty()) {
+    const std::string_view part = piece.substr(0, byte_level_ ? piece.size() : FirstCut(piece));
+    position = EncodePart(part, position, scratch, ids, spans);
+    piece.remove_prefix(part.size());
+  }
+}
+
+/// The first place behind which a word begins, or the end: see starts_word_.
+size_t Bpe::FirstCut(std::string_view piece) const {
+  for (size_t i = unicode::Decode(piece).num_bytes; i < piece.size(); ++i) {
+    if (!may_start_word_[static_cast<unsigned char>(piece[i])]) {
+      continue;
+    }
+    const std::string_view before = piece.substr(0, i);
+    const std::string_view previous = before.substr(unicode::LastCodePointStart(before));
+    const std::string_view rest = piece.substr(i);
+    const std::string_view next = rest.substr(0, unicode::Decode(rest).num_bytes);
+    const int32_t id = Id(next);
+    if (id != kNone && starts_word_[static_cast<size_t>(id)] && previous != next &&
+        Id(previous) != kNone) {
+      return i;
+    }
+  }
+  return piece.size();
+}
+
+/// Encodes a part that no merge reaches out of. Its tokens stand for bytes from `position` on;
+/// returns where the next part's begin.
+uint32_t Bpe::EncodePart(std::string_view part, uint32_t position, EncodeScratch& scratch,
+                         std::vector<int32_t>& ids, std::vector<ByteSpan>* spans) const {
+  // Most parts of a text are tokens, and come out of the merges as such.
+  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, part);
   const int32_t whole_id =
       node == DoubleArrayTrie::kDead ? DoubleArrayTrie::kNoValue : trie_.Value(node);
   std::atomic<Whole>* whole =
       whole_id == DoubleArrayTrie::kNoValue ? nullptr : &whole_[static_cast<size_t>(whole_id)];
-  if (whole != nullptr &&
-      (ignore_merges_ || whole->load(std::memory_order_relaxed) == Whole::kOne)) {
+  if (whole != nullptr && whole->load(std::memory_order_relaxed) == Whole::kOne) {
     ids.push_back(whole_id);
+    const auto end = position + static_cast<uint32_t>(part.size());
     if (spans != nullptr) {
-      spans->push_back({0, static_cast<uint32_t>(piece.size())});
+      spans->push_back({position, end});
     }
-    return;
+    return end;
   }
-  Begin(piece, scratch.symbols);
+  Begin(part, scratch.symbols);
   Merge(scratch);
   const size_t size_before = ids.size();
   for (int32_t i = 0; i >= 0 && !scratch.symbols.empty();
@@ -180,7 +246,7 @@ void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int
     ids.push_back(scratch.symbols[static_cast<size_t>(i)].id);
   }
   if (spans != nullptr) {
-    AppendSpans(piece, scratch.symbols, *spans);
+    position = AppendSpans(part, position, scratch.symbols, *spans);
   }
   if (whole != nullptr) {
     const bool is_one = ids.size() == size_before + 1 && ids.back() == whole_id;
@@ -190,13 +256,15 @@ void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int
     scratch.symbols = {};
     scratch.bpe_queue.Release();
   }
+  return position;
 }
 
-/// A token stands for as many bytes as its symbols, counted from the start of the piece.
-void Bpe::AppendSpans(std::string_view piece, const std::vector<BpeSymbol>& symbols,
-                      std::vector<ByteSpan>& spans) const {
+/// A token stands for as many bytes as its symbols, counted from `position` on. Returns the end.
+uint32_t Bpe::AppendSpans(std::string_view piece, uint32_t position,
+                          const std::vector<BpeSymbol>& symbols,
+                          std::vector<ByteSpan>& spans) const {
   const size_t size_before = spans.size();
-  uint32_t end = 0;
+  uint32_t end = position;
   for (int32_t i = 0; i >= 0 && !symbols.empty(); i = symbols[static_cast<size_t>(i)].next) {
     const uint32_t begin = end;
     end += symbols[static_cast<size_t>(i)].num_bytes;
@@ -205,6 +273,7 @@ void Bpe::AppendSpans(std::string_view piece, const std::vector<BpeSymbol>& symb
   if (byte_level_ && end < piece.size()) {
     MoveOverDroppedBytes(piece, std::span(spans).subspan(size_before));
   }
+  return end;
 }
 
 /// Where bytes are dropped, since the vocabulary lacks them, the spans behind lag: the reference

@@ -79,8 +79,12 @@ class Bpe final : public TokenModel {
   void MergeShort(EncodeScratch& scratch) const;
   void MergeLong(std::vector<BpeSymbol>& symbols, BpeQueue& queue) const;
   bool MakeMerge(std::vector<BpeSymbol>& symbols, int32_t at, int32_t id) const;
-  void AppendSpans(std::string_view piece, const std::vector<BpeSymbol>& symbols,
-                   std::vector<ByteSpan>& spans) const;
+  void MarkInnerCharacters(std::string_view token);
+  size_t FirstCut(std::string_view piece) const;
+  uint32_t EncodePart(std::string_view part, uint32_t position, EncodeScratch& scratch,
+                      std::vector<int32_t>& ids, std::vector<ByteSpan>* spans) const;
+  uint32_t AppendSpans(std::string_view piece, uint32_t position,
+                       const std::vector<BpeSymbol>& symbols, std::vector<ByteSpan>& spans) const;
   void MoveOverDroppedBytes(std::string_view piece, std::span<ByteSpan> spans) const;
   void QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_t right,
                   std::vector<BpeMerge>& queue) const;
@@ -99,7 +103,12 @@ class Bpe final : public TokenModel {
   size_t num_tokens_ = 0;
   std::array<int32_t, 256> byte_ids_{};  // of single bytes, or of "<0xNN>" with byte_fallback
   MergeTable merges_;
-  std::vector<int32_t> ids_by_rank_;             // of the token that the merge of each rank makes
+  std::vector<int32_t> ids_by_rank_;  // of the token that the merge of each rank makes
+  // Where text is not cut into words before, a piece is the whole of it. It is cut here, before a
+  // known character that no merged token has behind another known one, unless that is the same:
+  // SentencePiece's U+2581, and most ideographs. No merge reaches over such a place.
+  std::vector<bool> starts_word_;                // by id, of tokens that are one character
+  std::array<bool, 256> may_start_word_{};       // by first byte
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // by id
   int32_t num_ids_ = 0;
 };

@@ -33,76 +33,6 @@ Status Corrupt(std::string_view what) {
                          "precompiled_charsmap");
 }
 
-class PlainWriter {
- public:
-  explicit PlainWriter(std::string& out) : out_(out) {}
-  void Keep(std::string_view text) { out_.append(text); }
-  void Replace(std::string_view /*replaced*/, std::string_view by) { out_.append(by); }
-
- private:
-  std::string& out_;
-};
-
-/// Tells as well where each byte comes from, as the reference finds it out: each character of the
-/// output takes one of the input along, or none where it is one more than was replaced, or further
-/// ones where it is the last before some that vanish. What vanishes before anything was written is
-/// not taken at all.
-class TrackingWriter {
- public:
-  TrackingWriter(std::string_view text, SourceMap sources, std::string& out)
-      : text_(text), sources_(sources), out_(out) {}
-
-  void Keep(std::string_view text) {
-    while (!text.empty()) {
-      const uint32_t num_bytes = unicode::Decode(text).num_bytes;
-      Put(text.substr(0, num_bytes), 0);
-      text.remove_prefix(num_bytes);
-    }
-  }
-
-  void Replace(std::string_view replaced, std::string_view by) {
-    const auto num_replaced = static_cast<int64_t>(unicode::CountCodePoints(replaced));
-    const auto num_written = static_cast<int64_t>(unicode::CountCodePoints(by));
-    for (int64_t i = 0; i < num_written; ++i) {
-      const uint32_t num_bytes = unicode::Decode(by).num_bytes;
-      Put(by.substr(0, num_bytes), i < num_replaced ? 0 : 1);
-      by.remove_prefix(num_bytes);
-    }
-    if (num_written < num_replaced && pending_bytes_ > 0) {
-      pending_change_ += num_written - num_replaced;
-    }
-  }
-
-  void Finish() { Settle(); }
-
- private:
-  /// `change`: 1 for a character that replaces none, -n for one that n vanish behind.
-  void Put(std::string_view character, int64_t change) {
-    Settle();
-    out_.append(character);
-    pending_bytes_ = character.size();
-    pending_change_ = change;
-  }
-
-  void Settle() {
-    if (pending_bytes_ == 0) {
-      return;
-    }
-    sources_.Same(pending_change_ > 0 ? std::max<size_t>(taken_, 1) - 1 : taken_, pending_bytes_);
-    for (int64_t i = pending_change_; i <= 0; ++i) {
-      taken_ += unicode::Decode(text_.substr(taken_)).num_bytes;
-    }
-    pending_bytes_ = 0;
-  }
-
-  std::string_view text_;
-  SourceMap sources_;
-  std::string& out_;
-  size_t taken_ = 0;          // bytes of the input
-  size_t pending_bytes_ = 0;  // of the character whose change is not settled; 0: none
-  int64_t pending_change_ = 0;
-};
-
 }  // namespace
 
 Result<Charsmap> Charsmap::Parse(std::string_view blob) {
@@ -200,27 +130,41 @@ std::optional<std::string_view> Charsmap::Find(std::string_view chunk) const {
   return std::nullopt;
 }
 
-template <class Writer>
-void Charsmap::WriteCluster(std::string_view cluster, Writer& writer) const {
+template <class Replace>
+void Charsmap::ReplaceCluster(std::string_view cluster, Replace replace) const {
   if (cluster.size() <= kMaxWholeCluster) {
     if (const std::optional<std::string_view> replacement = Find(cluster)) {
-      writer.Replace(cluster, *replacement);
+      replace(cluster, *replacement);
       return;
     }
   }
   while (!cluster.empty()) {
     const std::string_view character = cluster.substr(0, unicode::Decode(cluster).num_bytes);
-    if (const std::optional<std::string_view> replacement = Find(character)) {
-      writer.Replace(character, *replacement);
-    } else {
-      writer.Keep(character);
-    }
+    replace(character, Find(character).value_or(character));
     cluster.remove_prefix(character.size());
   }
 }
 
-template <class Writer>
-void Charsmap::NormalizeTo(std::string_view text, Writer& writer) const {
+template <class Sources>
+void Charsmap::Normalize(std::string_view text, std::vector<int32_t>& claims, Sources sources,
+                         std::string& out) const {
+  const std::string_view input = text;
+  out.clear();
+  claims.clear();
+  // Of what replaces more characters the last ones claim nothing; of what replaces fewer the last
+  // claims the rest. What nothing replaces is claimed by what was written last, if anything was.
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    out.append(to);
+    if constexpr (Sources::kTracks) {
+      const size_t num_old = unicode::CountCodePoints(from);
+      const size_t num_new = unicode::CountCodePoints(to);
+      claims.insert(claims.end(), std::min(num_old, num_new), 1);
+      claims.insert(claims.end(), num_new - std::min(num_old, num_new), 0);
+      if (num_old > num_new && !claims.empty()) {
+        claims.back() += static_cast<int32_t>(num_old - num_new);
+      }
+    }
+  };
   while (!text.empty()) {
     // An ASCII character is a cluster unless something that is not ASCII follows, or it is \r.
     size_t plain = 0;
@@ -231,31 +175,23 @@ void Charsmap::NormalizeTo(std::string_view text, Writer& writer) const {
     if (plain > 0 && plain < text.size() && static_cast<unsigned char>(text[plain]) >= 0x80) {
       --plain;
     }
-    writer.Keep(text.substr(0, plain));
+    replace(text.substr(0, plain), text.substr(0, plain));
     text.remove_prefix(plain);
     if (!text.empty()) {
       const size_t num_bytes = unicode::FirstGraphemeCluster(text);
-      WriteCluster(text.substr(0, num_bytes), writer);
+      ReplaceCluster(text.substr(0, num_bytes), replace);
       text.remove_prefix(num_bytes);
     }
   }
-}
-
-template <class Sources>
-void Charsmap::Normalize(std::string_view text, Sources sources, std::string& out) const {
-  out.clear();
   if constexpr (Sources::kTracks) {
-    TrackingWriter writer(text, sources, out);
-    NormalizeTo(text, writer);
-    writer.Finish();
-  } else {
-    PlainWriter writer(out);
-    NormalizeTo(text, writer);
+    ServeClaims(input, claims, out, sources);
   }
 }
 
-template void Charsmap::Normalize(std::string_view, NoSources, std::string&) const;
-template void Charsmap::Normalize(std::string_view, SourceMap, std::string&) const;
+template void Charsmap::Normalize(std::string_view, std::vector<int32_t>&, NoSources,
+                                  std::string&) const;
+template void Charsmap::Normalize(std::string_view, std::vector<int32_t>&, SourceMap,
+                                  std::string&) const;
 
 std::optional<std::string> DecodeBase64(std::string_view text) {
   constexpr std::string_view kAlphabet =

@@ -25,19 +25,17 @@ class Charsmap {
   /// Overwrites `out` with `text` (valid UTF-8) as the reference normalizes it: a grapheme cluster
   /// of fewer than 6 bytes that begins with a string of the rules is replaced whole, by what
   /// replaces the shortest such string; else the same for each character of the cluster.
-  /// `sources` is a SourceMap or NoSources (source_map.h), told what the reference makes of it: it
-  /// counts replaced characters rather than follow them, so that what a removed first character
-  /// leaves behind lags.
+  /// Sources: SourceMap, for which `claims` is scratch, or NoSources.
   template <class Sources>
-  void Normalize(std::string_view text, Sources sources, std::string& out) const;
+  void Normalize(std::string_view text, std::vector<int32_t>& claims, Sources sources,
+                 std::string& out) const;
 
  private:
-  template <class Writer>
-  void NormalizeTo(std::string_view text, Writer& writer) const;
   Status Check() const;
   std::optional<std::string_view> Find(std::string_view chunk) const;
-  template <class Writer>
-  void WriteCluster(std::string_view cluster, Writer& writer) const;
+  /// Calls `replace(old, new)` for the parts of a cluster.
+  template <class Replace>
+  void ReplaceCluster(std::string_view cluster, Replace replace) const;
 
   std::vector<uint32_t> units_;
   std::string replacements_;

@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 
 std::string Normalized(const Charsmap& map, std::string_view text) {
   std::string out = "left over";
-  map.Normalize(text, NoSources(), out);
+  std::vector<int32_t> claims;
+  map.Normalize(text, claims, NoSources(), out);
   return out;
 }
 

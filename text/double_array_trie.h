@@ -17,7 +17,7 @@ class DoubleArrayTrie {
 
   DoubleArrayTrie() : nodes_(1) {}
   /// Of entries with one key the last wins. Empty keys are left out.
-  static DoubleArrayTrie Build(std::vector<Entry> entries);
+  static DoubleArrayTrie Build(const std::vector<Entry>& entries);
 
   using Node = uint32_t;
   static constexpr Node kRoot = 0;

@@ -33,10 +33,10 @@ struct UnigramStep {
   int32_t id = -1;
 };
 
-/// Pieces that a stage of the pre-tokenizer wrote anew, end to end.
+/// Pieces that a pre-tokenizer's stage wrote anew.
 struct RewrittenPieces {
   std::string text;
-  std::vector<ByteSpan> origins;  // of each byte, only where spans are asked for
+  std::vector<ByteSpan> origins;  // by byte of `text`, where spans are asked for
 };
 
 /// Buffers of one caller, reused from call to call: after a text of each length no further one
@@ -54,17 +54,15 @@ class EncodeScratch {
   std::string normalized;
   std::string spare;
   unicode::NormalizationScratch unicode;
-  // Only where spans are asked for: of each byte of the normalized text, of a stage's output, and
-  // of `prefixed`.
+  // Only where spans are asked for: of each byte of the normalized text, and of a stage's output.
   std::vector<ByteSpan> origins;
   std::vector<ByteSpan> spare_origins;
-  std::vector<ByteSpan> prefixed_origins;
   std::vector<uint32_t> sources;
   std::vector<ByteSpan> piece_spans;  // of the tokens of one piece
   std::vector<std::string_view> pieces;
   std::vector<std::string_view> spare_pieces;
-  std::string prefixed;        // pieces that got a space in front
-  RewrittenPieces metaspaced;  // by Metaspace stages, by turns
+  RewrittenPieces prefixed;    // that got a space in front
+  RewrittenPieces metaspaced;  // whose spaces a Metaspace stage rewrote; by turns
   RewrittenPieces spare_metaspaced;
   std::vector<BpeSymbol> symbols;
   std::vector<BpeMerge> merges;

@@ -52,16 +52,19 @@ void StripAccents(std::string_view text, Sources sources, std::string& out) {
   });
 }
 
+bool NmtDrops(char32_t c) {
+  return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F ||
+         c == 0x8F || c == 0x9F;
+}
+
 /// The rules of SentencePiece's nmt preset, as the reference has them.
 template <class Sources>
 void Nmt(std::string_view text, Sources sources, std::string& out) {
   MapCodePoints(text, sources, out, [](char32_t c, auto emit) {
-    const bool dropped = (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) ||
-                         c == 0x7F || c == 0x8F || c == 0x9F;
     const bool is_space = c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 ||
                           (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 ||
                           c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
-    if (!dropped) {
+    if (!NmtDrops(c)) {
       emit(is_space ? U' ' : c);
     }
   });
@@ -88,19 +91,18 @@ template <class Sources>
 void ReplaceSpaces(const NormalizerStage& stage, std::string_view text, Sources sources,
                    std::string& out) {
   out.clear();
-  for (size_t done = 0; done < text.size();) {
-    const size_t begin = std::min(text.find(' ', done), text.size());
+  for (size_t i = 0; i < text.size();) {
+    const size_t begin = std::min(text.find(' ', i), text.size());
     const size_t end = std::min(text.find_first_not_of(' ', begin), text.size());
-    out.append(text, done, begin - done);
-    sources.Run(done, begin - done);
-    if (begin < end && end - begin >= stage.min_spaces) {
-      out.append(stage.content);
+    if (end - begin >= stage.min_spaces) {
+      out.append(text, i, begin - i).append(stage.content);
+      sources.Run(i, begin - i);
       sources.Same(end - 1, stage.content.size());
     } else {
-      out.append(end - begin, ' ');
-      sources.Run(begin, end - begin);
+      out.append(text, i, end - i);
+      sources.Run(i, end - i);
     }
-    done = end;
+    i = end;
   }
 }
 
@@ -159,7 +161,7 @@ void RunStage(const NormalizerStage& stage, std::string_view text,
     case Kind::kReplaceSpaces: ReplaceSpaces(stage, text, sources, out); break;
     case Kind::kStrip: Strip(stage, text, sources, out); break;
     case Kind::kPrepend: Prepend(stage, text, sources, out); break;
-    case Kind::kPrecompiled: stage.charsmap->Normalize(text, sources, out); break;
+    case Kind::kPrecompiled: stage.charsmap->Normalize(text, scratch.claims, sources, out); break;
   }
 }
 

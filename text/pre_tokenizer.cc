@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "base/check.h"
 #include "text/unicode/properties.h"
 #include "text/unicode/utf8.h"
 
@@ -183,7 +182,7 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
     case Kind::kPattern: SplitByLiteral(stage, text, out); break;
     case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
-    case Kind::kMetaspace: break;  // writes: SplitAtMetaspaces
+    case Kind::kMetaspace: break;  // writes: not a matter of one piece
     case Kind::kByteLevel:
       if (stage.expression) {
         SplitByPattern(*stage.expression, text, out);
@@ -201,37 +200,77 @@ bool LiesIn(std::string_view piece, std::string_view text) {
          is_not_behind(piece.data() + piece.size(), text.data() + text.size());
 }
 
+/// Writes pieces anew, where what is written stands for characters of the piece, if that is asked.
+class Rewriter {
+ public:
+  /// `num_bytes`: an upper bound of what will be written, so that nothing moves that pieces point
+  /// to.
+  Rewriter(const PreTokenizer::Origins* origins, const EncodeScratch& scratch, size_t num_bytes,
+           RewrittenPieces& out)
+      : origins_(origins), scratch_(scratch), out_(out) {
+    out_.text.clear();
+    out_.text.reserve(num_bytes);
+    out_.origins.clear();
+  }
+
+  void Begin(std::string_view piece) {
+    begin_ = out_.text.size();
+    piece_ = piece;
+    if (origins_ != nullptr) {
+      spans_ = PreTokenizer::OriginsOfPiece(piece, *origins_, scratch_);
+    }
+  }
+  /// Whether the piece comes from the first byte of the original; false where that is not known.
+  bool BeginsOriginal() const { return origins_ != nullptr && spans_.front().begin == 0; }
+  void Copy(size_t from, size_t count) {
+    out_.text.append(piece_, from, count);
+    if (origins_ != nullptr) {
+      const auto copied = spans_.subspan(from, count);
+      out_.origins.insert(out_.origins.end(), copied.begin(), copied.end());
+    }
+  }
+  /// Writes `text`, which stands for what byte `from` does.
+  void Put(std::string_view text, size_t from) {
+    out_.text.append(text);
+    if (origins_ != nullptr) {
+      out_.origins.insert(out_.origins.end(), text.size(), spans_[from]);
+    }
+  }
+  std::string_view Written() const { return std::string_view(out_.text).substr(begin_); }
+
+ private:
+  const PreTokenizer::Origins* origins_;
+  const EncodeScratch& scratch_;
+  RewrittenPieces& out_;
+  size_t begin_ = 0;
+  std::string_view piece_;
+  std::span<const ByteSpan> spans_;
+};
+
 /// Pieces that do not begin with a space move to the scratch and get one. It stands for the first
 /// character of the piece.
 void PrefixSpaces(const PreTokenizer::Origins* origins, EncodeScratch& scratch, Pieces& pieces) {
-  std::string& prefixed = scratch.prefixed;
   size_t size = 0;
   for (const std::string_view piece : pieces) {
     size += piece.size() + 1;
   }
-  prefixed.clear();
-  prefixed.reserve(size);  // never moves: pieces point into it
-  scratch.prefixed_origins.clear();
+  Rewriter rewriter(origins, scratch, size, scratch.prefixed);
   for (std::string_view& piece : pieces) {
     if (piece.starts_with(' ')) {
       continue;
     }
-    const size_t begin = prefixed.size();
-    prefixed.append(1, ' ').append(piece);
-    if (origins != nullptr) {
-      const auto of_piece = PreTokenizer::OriginsOfPiece(piece, *origins, scratch);
-      std::vector<ByteSpan>& all = scratch.prefixed_origins;
-      all.push_back(of_piece.front());
-      all.insert(all.end(), of_piece.begin(), of_piece.end());
-    }
-    piece = std::string_view(prefixed).substr(begin);
+    rewriter.Begin(piece);
+    rewriter.Put(" ", 0);
+    rewriter.Copy(0, piece.size());
+    piece = rewriter.Written();
   }
 }
 
-/// Writes each piece anew to `rewritten`, its spaces replaced, and cuts it there.
+/// Writes each piece anew, its spaces replaced, and cuts it there. A mark that is put in front
+/// stands for the first character.
 void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces,
                        const PreTokenizer::Origins* origins, const EncodeScratch& scratch,
-                       RewrittenPieces& rewritten, Pieces& out) {
+                       RewrittenPieces& buffer, Pieces& out) {
   using Prepend = PreTokenizerStage::Prepend;
   const std::string_view mark = stage.pattern;
   size_t size = 0;
@@ -239,40 +278,26 @@ void SplitAtMetaspaces(const PreTokenizerStage& stage, const Pieces& pieces,
     const auto num_spaces = static_cast<size_t>(std::ranges::count(piece, ' '));
     size += piece.size() + (num_spaces + 1) * mark.size();
   }
-  rewritten.text.clear();
-  rewritten.text.reserve(size);  // never moves: pieces point into it
-  rewritten.origins.clear();
+  Rewriter rewriter(origins, scratch, size, buffer);
   for (const std::string_view piece : pieces) {
-    const size_t begin = rewritten.text.size();
-    std::span<const ByteSpan> of_piece;
-    if (origins != nullptr) {
-      of_piece = PreTokenizer::OriginsOfPiece(piece, *origins, scratch);
-    }
-    const auto write = [&](std::string_view text, size_t from, bool replaces) {
-      rewritten.text.append(text);
-      for (size_t i = 0; i < text.size() && origins != nullptr; ++i) {
-        rewritten.origins.push_back(of_piece[from + (replaces ? 0 : i)]);
-      }
-    };
-    const bool may_prepend =
-        stage.prepend == Prepend::kAlways ||
-        (stage.prepend == Prepend::kFirst && origins != nullptr && of_piece.front().begin == 0);
+    rewriter.Begin(piece);
+    const bool may_prepend = stage.prepend == Prepend::kAlways ||
+                             (stage.prepend == Prepend::kFirst && rewriter.BeginsOriginal());
     if (may_prepend && !piece.starts_with(mark) && !piece.starts_with(' ')) {
-      write(mark, 0, true);
+      rewriter.Put(mark, 0);
     }
-    for (size_t done = 0; done < piece.size();) {
-      const size_t space = std::min(piece.find(' ', done), piece.size());
-      write(piece.substr(done, space - done), done, false);
+    for (size_t i = 0; i < piece.size();) {
+      const size_t space = std::min(piece.find(' ', i), piece.size());
+      rewriter.Copy(i, space - i);
       if (space < piece.size()) {
-        write(mark, space, true);
+        rewriter.Put(mark, space);
       }
-      done = space + 1;
+      i = space + 1;
     }
-    const std::string_view written = std::string_view(rewritten.text).substr(begin);
     if (stage.splits) {
-      SplitByLiteral(stage, written, out);
+      SplitByLiteral(stage, rewriter.Written(), out);
     } else {
-      out.push_back(written);
+      out.push_back(rewriter.Written());
     }
   }
 }
@@ -286,17 +311,16 @@ const std::vector<std::string_view>& PreTokenizer::SplitWithOrigins(const Origin
 
 std::span<const ByteSpan> PreTokenizer::OriginsOfPiece(std::string_view piece, const Origins& text,
                                                        const EncodeScratch& scratch) {
-  const Origins homes[] = {text,
-                           {scratch.metaspaced.text, scratch.metaspaced.origins},
-                           {scratch.spare_metaspaced.text, scratch.spare_metaspaced.origins},
-                           {scratch.prefixed, scratch.prefixed_origins}};
-  for (const Origins& home : homes) {
-    if (LiesIn(piece, home.text)) {
-      return home.spans.subspan(static_cast<size_t>(piece.data() - home.text.data()), piece.size());
+  const auto part = [piece](std::string_view home, std::span<const ByteSpan> spans) {
+    return spans.subspan(static_cast<size_t>(piece.data() - home.data()), piece.size());
+  };
+  for (const RewrittenPieces* pieces :
+       {&scratch.prefixed, &scratch.metaspaced, &scratch.spare_metaspaced}) {
+    if (LiesIn(piece, pieces->text)) {
+      return part(pieces->text, pieces->origins);
     }
   }
-  CHECK(false);  // pieces lie nowhere else
-  return {};
+  return part(text.text, text.spans);
 }
 
 const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view text,
@@ -304,9 +328,8 @@ const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view te
                                                              const Origins* origins) const {
   Pieces* in = &scratch.spare_pieces;
   Pieces* out = &scratch.pieces;
-  // By turns, since what one stage wrote is what the next one reads.
-  RewrittenPieces* rewritten = &scratch.metaspaced;
-  RewrittenPieces* spare_rewritten = &scratch.spare_metaspaced;
+  RewrittenPieces* metaspaced = &scratch.metaspaced;
+  RewrittenPieces* spare_metaspaced = &scratch.spare_metaspaced;
   in->clear();
   if (!text.empty()) {
     in->push_back(text);
@@ -317,8 +340,8 @@ const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view te
     }
     out->clear();
     if (stage.kind == Kind::kMetaspace) {
-      std::swap(rewritten, spare_rewritten);
-      SplitAtMetaspaces(stage, *in, origins, scratch, *rewritten, *out);
+      std::swap(metaspaced, spare_metaspaced);
+      SplitAtMetaspaces(stage, *in, origins, scratch, *metaspaced, *out);
     }
     for (const std::string_view piece : *in) {
       RunStage(stage, piece, *out);

@@ -55,11 +55,13 @@ class PreTokenizer {
   explicit PreTokenizer(std::vector<PreTokenizerStage> stages = {}) : stages_(std::move(stages)) {}
 
   /// The pieces, none empty, point into `text` or the scratch; they hold until the next call. For
-  /// text that begins with the first byte of the original and a tokenizer that asks_for_beginning,
-  /// SplitWithOrigins must be called instead.
+  /// text that begins with the first byte of the original and a pre-tokenizer that
+  /// asks_for_beginning, SplitWithOrigins must be called instead.
   const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const {
     return SplitText(text, scratch, nullptr);
   }
+  /// Whether something is put before what comes from the first byte of the original.
+  bool asks_for_beginning() const;
 
   /// A text and what each of its bytes stands for in the original.
   struct Origins {
@@ -72,8 +74,6 @@ class PreTokenizer {
   /// What each byte of a piece stands for.
   static std::span<const ByteSpan> OriginsOfPiece(std::string_view piece, const Origins& text,
                                                   const EncodeScratch& scratch);
-  /// Whether something is put before what comes from the first byte of the original.
-  bool asks_for_beginning() const;
   /// Whether the model's vocabulary is written in the alphabet of byte_level.h.
   bool is_byte_level() const;
 

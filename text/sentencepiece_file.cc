@@ -134,7 +134,7 @@ Status FindMerges(const Model& model, BpeSpec& spec) {
     normal.emplace_back(piece.piece(), i);
     order.push_back(i);
   }
-  const DoubleArrayTrie trie = DoubleArrayTrie::Build(std::move(normal));
+  const DoubleArrayTrie trie = DoubleArrayTrie::Build(normal);
   std::ranges::stable_sort(
       order, [&](int a, int b) { return model.pieces(a).score() > model.pieces(b).score(); });
   for (const int i : order) {

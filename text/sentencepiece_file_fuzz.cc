@@ -39,11 +39,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (const auto charsmap = bouquet::text::Charsmap::Parse(bytes); charsmap.ok()) {
+    std::vector<int32_t> claims;
     std::string out;
-    charsmap.value().Normalize(kText, bouquet::text::NoSources(), out);
+    charsmap.value().Normalize(kText, claims, bouquet::text::NoSources(), out);
     std::string again;
     std::vector<uint32_t> sources;
-    charsmap.value().Normalize(kText, bouquet::text::SourceMap(sources), again);
+    charsmap.value().Normalize(kText, claims, bouquet::text::SourceMap(sources), again);
     CHECK(again == out);
     CHECK_EQ(sources.size(), out.size());
   }

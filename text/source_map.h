@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace bouquet::text {
@@ -31,6 +32,16 @@ class SourceMap {
  private:
   std::vector<uint32_t>* sources_;
 };
+
+// Which input character an output character stands for is, in the reference, often a matter of
+// counting: each output character claims the next so many input characters and stands for the first
+// of them, or, with no claim, for what was claimed last. One that a character decomposes to claims
+// 1, the others 0; one that is composed of several claims what they would have. Where marks change
+// places, claims move with them, but the order in which they are served does not.
+
+/// Finds what each character of `output` stands for; `claims` has one number for each.
+void ServeClaims(std::string_view input, const std::vector<int32_t>& claims,
+                 std::string_view output, SourceMap& sources);
 
 /// For callers who want the text alone.
 class NoSources {

@@ -151,8 +151,8 @@ void Unigram::Search(std::string_view piece, EncodeScratch& scratch, Output& out
     const double score_here = steps[begin - settled].score;
     const size_t character_bytes = unicode::Decode(piece.substr(begin)).num_bytes;
     const auto offer = [&](size_t end, double score, int32_t id) {
-      if (settled + steps.size() <= end) {
-        steps.resize(end - settled + 1, UnigramStep{});
+      while (settled + steps.size() <= end) {
+        steps.emplace_back();
       }
       UnigramStep& step = steps[end - settled];
       if (step.num_bytes == 0 || score > step.score) {

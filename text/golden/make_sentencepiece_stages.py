@@ -19,17 +19,22 @@ SPECIALS = ["<unk>", "<s>", "</s>", "<pad>", "<mask>"]
 VOCABULARY = [[s, 0.0] for s in SPECIALS] + [
     [MARK, -2.25], ["a", -3.0], ["b", -3.0], ["c", -3.25], ["ab", -6.0], ["bc", -5.5], ["abc", -9.0], [MARK + "a", -5.25],
     [MARK + "ab", -7.125], ["aa", -6.0], ["aaa", -9.0], [MARK * 2, -4.5], [MARK * 3, -8.75], ["the", -4.0], [MARK + "the", -4.5],
-    ["he", -4.25], ["h", -5.0], ["e", -3.5], ["t", -3.75], ["\u00e9", -7.0], ["o", -4.0], ["fo", -6.5], ["foo", -7.0], ["r", -4.5],
+    ["he", -4.25], ["h", -5.0], ["e", -3.5], ["t", -3.75], ["\u00e9", -7.0], ["o", -4.0], ["fo", -6.5], ["foo", -7.0],
+    ["r", -4.5],
     ["\u4e2d", -8.0], ["\u56fd", -8.5], ["\u4e2d\u56fd", -9.5], [MARK + "\u4e2d", -10.0], [".", -3.5], [",", -3.625], ["1", -6.0],
-    ["12", -7.0], ["2", -6.5], ["\u0e01", -9.0], ["\uac00", -9.0], ["b", -4.0], ["(", -6.0], [")", -6.0], ["d", -4.0], ["l", -4.0],
+    ["12", -7.0], ["2", -6.5], ["\u0e01", -9.0], ["\uac00", -9.0], ["b", -4.0], ["(", -6.0], [")", -6.0], ["d", -4.0],
+    ["l", -4.0],
     ["n", -4.1234567890123456], ["u", -4.3], ["w", -4.7], ["i", -3.9], ["in", -5.0000001], ["un", -7.3], ["\u30ac", -9.0],
     ["xyz", -13.0], ["a b", -5.0], [MARK + "b" + MARK + "c", -5.0]]
 
 BYTES = [[f"<0x{b:02X}>", -11.0] for b in range(256)]
 
-RULES = {"A": "a", "B": "b", "\t": " ", "\n": " ", "\r": " ", "\u3000": " ", "\u00a0": " ", "\u200d": "", "\u200b": " ", "\u0001": "",
-         "\u007f": "", "\ufb01": "fi", "\u00a9": "(c)", "k": "K", "kj": "never", "e\u0301": "\u00e9", "\u0301": "", "\u00bd": "1 2",
-         "\uff76\uff9e": "\u30ac", "\uff11": "1", "\u2460": "12", "\u212b": "\u00e5", "\u1100": "ga", "\u0915": "c", "x\u0327": "ab",
+RULES = {"A": "a", "B": "b", "\t": " ", "\n": " ", "\r": " ", "\u3000": " ", "\u00a0": " ", "\u200d": "", "\u200b": " ",
+    "\u0001": "",
+         "\u007f": "", "\ufb01": "fi", "\u00a9": "(c)", "k": "K", "kj": "never", "e\u0301": "\u00e9", "\u0301": "",
+         "\u00bd": "1 2",
+         "\uff76\uff9e": "\u30ac", "\uff11": "1", "\u2460": "12", "\u212b": "\u00e5", "\u1100": "ga", "\u0915": "c",
+         "x\u0327": "ab",
          "\U0001f469": "wo", "\ufdfa": "aaaaaaaaaaaaaaaa", "w": "  w"}
 
 
@@ -139,8 +144,10 @@ def configurations():
     yield "metaspace of a space", unigram(nf("NFKC"), metaspace("always", replacement=" "))
     yield "two metaspaces", unigram(None, sequence("pretokenizers", metaspace("first"), metaspace("always", replacement="b")))
     yield "three metaspaces", unigram(None, sequence(
-        "pretokenizers", words, metaspace("first", replacement=" "), metaspace("never"), metaspace("first", replacement="a")), FLAGGED)
-    yield "first word of what is stripped", unigram(strip(True, True), sequence("pretokenizers", words, metaspace("first")), FLAGGED)
+        "pretokenizers", words, metaspace("first", replacement=" "), metaspace("never"), metaspace("first",
+            replacement="a")), FLAGGED)
+    yield "first word of what is stripped", unigram(strip(True, True), sequence("pretokenizers", words, metaspace("first")),
+        FLAGGED)
     yield "first behind strip", unigram(strip(True, False), metaspace("first"), FLAGGED)
     yield "first behind accents", unigram(sequence("normalizers", nf("NFD"), nf("StripAccents")), metaspace("first"), FLAGGED)
     yield "first behind nmt", unigram(sequence("normalizers", nf("Nmt"), nf("Lowercase")), metaspace("first"), FLAGGED)
@@ -151,11 +158,13 @@ def configurations():
     yield "spaces removed", unigram(replace(" {2,}", "", "Regex"), metaspace("first"))
     yield "spaces collapsed", unigram(replace(" {2,}", " ", "Regex"), metaspace("first"))
     yield "charsmap alone", unigram(CHARSMAP, None, FLAGGED)
-    yield "charsmap twice", unigram(sequence("normalizers", nf("NFD"), CHARSMAP, nf("Lowercase"), CHARSMAP), metaspace("first"), FLAGGED)
+    yield "charsmap twice", unigram(sequence("normalizers", nf("NFD"), CHARSMAP, nf("Lowercase"), CHARSMAP), metaspace("first"),
+        FLAGGED)
     yield "no stages", unigram(None, None, [])
     with_bytes = VOCABULARY + BYTES
     yield "byte fallback", unigram(None, metaspace("always"), vocabulary=with_bytes, byte_fallback=True)
-    yield "byte fallback with bytes missing", unigram(None, metaspace("always"), vocabulary=VOCABULARY + BYTES[:200], byte_fallback=True)
+    yield "byte fallback with bytes missing", unigram(None, metaspace("always"), vocabulary=VOCABULARY + BYTES[:200],
+        byte_fallback=True)
     yield "bytes without fallback", unigram(None, metaspace("always"), vocabulary=with_bytes, byte_fallback=False)
     yield "another unknown token", unigram(None, metaspace("always"), unk_id=8)
     high = [[t, s + 40] for t, s in VOCABULARY]
@@ -169,13 +178,20 @@ def configurations():
 
 
 TEXTS = [
-    "", " ", "  ", "the ab abc", "aaaa aaaaa bcbcbc", " the  foo   bar ", "Hello, World!", "ABBA \u00c5ngstr\u00f6m \u212b", "\u4e2d\u56fd \u4e2d\u56fd\u4e2dthe\u56fd",
-    "\u2581the \u2581\u2581a\u2581 \u2581", "a\tb\nc\r\nd\re", "\u0001a \u0001\u0001b\u007f", "\u200da\u200b\u200db", "e\u0301 e\u0301\u0327 e\u0301\u0327\u0300 x\u0327 x\u0327\u0301\u0300 A\u0301",
-    "\ufb01 of\ufb01ce \u00bd\u00bd", "\u00a9 \u00a9\u200d \u00a9\u200d\u00a9 \u00ae\u200d\u00ae \u00a9\ufe0f", "kj k kjkj Kj  Kj", "\uff76\uff9e \uff76 \uff9e \uff11\u2460", "\u1100\u1161\u11a8 \uac00\u11a8 \uac00\u0301 \u1100",
-    "\u0915\u094d\u0937\u0301 \u0915\u0301 \u0e01\u0e33", "\U0001f469\u200d\U0001f4bb \U0001f469 \U0001f1e9\U0001f1ea\U0001f1e9", "\ufdfa a\ufdfa\ufdfa", "xyz xy xyzxyz zyx", "w ww  w", "a b a b", "a<mask>b  <mask> c<mask>",
-    "<s>the</s> <unk><pad> <s> a</s>b", " <s> a", "<s>", "the <extra_id_0> the<extra_id_0>", "foo Foo FOO foofoo", "AB ab AAB", "<r>  a<r> ",
-    "\u2603\u2603 a\u2603b \u2603", "1 12 2 122 121", "un in n 0.5", "the" * 40 + " " + "ab" * 50, "\u00e9" * 60, "th\u0065 thab abth",
-    "\u0600a \u0600\u00e9 \u0600", "\u3000a\u3000 \u00a0b", "b c b  c", "\u2028a\u0085b", "a\u0301\u0301\u0301 \u0301a", "\U00020000 \U0001f600a", "\x00a\x00",
+    "", " ", "  ", "the ab abc", "aaaa aaaaa bcbcbc", " the  foo   bar ", "Hello, World!", "ABBA \u00c5ngstr\u00f6m \u212b",
+    "\u4e2d\u56fd \u4e2d\u56fd\u4e2dthe\u56fd",
+    "\u2581the \u2581\u2581a\u2581 \u2581", "a\tb\nc\r\nd\re", "\u0001a \u0001\u0001b\u007f", "\u200da\u200b\u200db",
+    "e\u0301 e\u0301\u0327 e\u0301\u0327\u0300 x\u0327 x\u0327\u0301\u0300 A\u0301",
+    "\ufb01 of\ufb01ce \u00bd\u00bd", "\u00a9 \u00a9\u200d \u00a9\u200d\u00a9 \u00ae\u200d\u00ae \u00a9\ufe0f",
+    "kj k kjkj Kj  Kj", "\uff76\uff9e \uff76 \uff9e \uff11\u2460", "\u1100\u1161\u11a8 \uac00\u11a8 \uac00\u0301 \u1100",
+    "\u0915\u094d\u0937\u0301 \u0915\u0301 \u0e01\u0e33", "\U0001f469\u200d\U0001f4bb \U0001f469 \U0001f1e9\U0001f1ea\U0001f1e9",
+    "\ufdfa a\ufdfa\ufdfa", "xyz xy xyzxyz zyx", "w ww  w", "a b a b", "a<mask>b  <mask> c<mask>",
+    "<s>the</s> <unk><pad> <s> a</s>b", " <s> a", "<s>", "the <extra_id_0> the<extra_id_0>", "foo Foo FOO foofoo", "AB ab AAB",
+    "<r>  a<r> ",
+    "\u2603\u2603 a\u2603b \u2603", "1 12 2 122 121", "un in n 0.5", "the" * 40 + " " + "ab" * 50, "\u00e9" * 60,
+    "th\u0065 thab abth",
+    "\u0600a \u0600\u00e9 \u0600", "\u3000a\u3000 \u00a0b", "b c b  c", "\u2028a\u0085b", "a\u0301\u0301\u0301 \u0301a",
+    "\U00020000 \U0001f600a", "\x00a\x00",
 ]
 PAIRS = [("the", "ab"), (" a", "b "), ("", "a"), ("a", ""), ("<s>a", "<mask> b")]
 

@@ -18,13 +18,7 @@ std::u32string_view Sequence(size_t offset) {
   return {kDecompositions + offset + 1, kDecompositions[offset]};
 }
 
-// Which input character an output character stands for is, in the reference, a matter of counting:
-// each output claims the next so many input characters and stands for the first of them. One that a
-// character decomposes to claims 1, the others 0 and stand for what was claimed last; one that is
-// composed of several claims what they would have. Where marks change places, claims move with
-// them, but the order in which they are served does not.
-
-/// Claims are kept by output character, only where sources are asked for.
+/// Claims (source_map.h) are kept by output character, only where sources are asked for.
 template <bool kClaims>
 void Put(char32_t c, bool is_added, NormalizationScratch& scratch) {
   scratch.decomposed.push_back(c);
@@ -137,6 +131,9 @@ void ComposeAll(NormalizationScratch& scratch) {
     text[size++] = c;
   }
   text.resize(size);
+  if constexpr (kClaims) {
+    scratch.claims.resize(size);
+  }
 }
 
 }  // namespace
@@ -188,26 +185,11 @@ void Normalize(std::string_view text, NormalizationForm form, NormalizationScrat
     ComposeAll<Sources::kTracks>(scratch);
   }
   out.clear();
-  if constexpr (!Sources::kTracks) {
-    for (const char32_t c : scratch.decomposed) {
-      Append(c, out);
-    }
-    return;
+  for (const char32_t c : scratch.decomposed) {
+    Append(c, out);
   }
-  size_t claimed_to = 0;
-  size_t source = 0;
-  for (size_t i = 0; i < scratch.decomposed.size(); ++i) {
-    if (scratch.claims[i] > 0) {
-      source = claimed_to;
-    } else if (claimed_to > 0) {
-      source = claimed_to - 1;
-    }
-    for (int32_t claim = 0; claim < scratch.claims[i] && claimed_to < text.size(); ++claim) {
-      claimed_to += Decode(text.substr(claimed_to)).num_bytes;
-    }
-    const size_t size_before = out.size();
-    Append(scratch.decomposed[i], out);
-    sources.Same(source, out.size() - size_before);
+  if constexpr (Sources::kTracks) {
+    ServeClaims(text, scratch.claims, out, sources);
   }
 }
 

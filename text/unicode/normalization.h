@@ -28,7 +28,7 @@ void SortMarks(std::vector<PendingMark>& marks);
 struct NormalizationScratch {
   std::vector<PendingMark> marks;
   std::u32string decomposed;
-  std::vector<int32_t> claims;      // only where sources are asked for: see normalization.cc
+  std::vector<int32_t> claims;      // only where sources are asked for: see source_map.h
   std::vector<uint32_t> unclaimed;  // the same, of bert_normalizer.cc
 };
 
