@@ -85,13 +85,13 @@ Result<Kind> FindKind(const fs::path& folder, const IdByToken& vocabulary) {
 }
 
 Status ReadNamedTokens(const JsonObject& config, Settings& settings) {
-  const std::pair<std::string_view, std::string*> kNames[] = {
+  const std::pair<std::string_view, std::string*> names[] = {
       {"bos_token", &settings.beginning}, {"eos_token", &settings.end},
       {"unk_token", &settings.unknown},   {"sep_token", &settings.separator},
       {"pad_token", &settings.padding},   {"cls_token", &settings.classification},
       {"mask_token", &settings.mask},
   };
-  for (const auto& [key, token] : kNames) {
+  for (const auto& [key, token] : names) {
     RETURN_IF_ERROR(ReadToken(config, key, *token));
   }
   return {};
