@@ -55,7 +55,7 @@ TEST_F(LineReaderTest, SkipsAByteOrderMarkBeforeTheFirstLineOnly) {
 TEST_F(LineReaderTest, CutsPairsAtTheTabOrTakesTwoFields) {
   const auto read = [this](const std::string& content, TextFormat format) {
     Result<LineReader> source = LineReader::Open(Write(content), format, "q", "d");
-    return std::move(source.value().Next());
+    return source.value().Next();
   };
   const auto lines = read("one\ttwo \n", TextFormat::kLines).value();
   EXPECT_EQ(lines->text, "one");

@@ -182,8 +182,7 @@ void Strip(const DecoderStage& stage, Tokens& tokens) {
 }
 
 void DecodeCtc(const DecoderStage& stage, Tokens& tokens) {
-  const auto repeats = std::ranges::unique(tokens);
-  tokens.erase(repeats.begin(), repeats.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   for (std::string& token : tokens) {
     if (!stage.pattern.empty()) {
       ReplaceAll(stage.pattern, "", token);
