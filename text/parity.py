@@ -226,9 +226,7 @@ def random_lists(seed, size, count):
 
 def compare_all_decoded(print_ids, data, model, *chosen):
     differing = 0
-    for name, path in tokenizer_files(data, model).items():
-        if chosen and name not in chosen:
-            continue
+    for name, path in chosen_files(data, model, chosen):
         tokenizer = reference(path)
         lists = list(random_lists(9, tokenizer.get_vocab_size(), 50_000))
         for file in FILES:
@@ -241,14 +239,10 @@ def compare_all_decoded(print_ids, data, model, *chosen):
 
 def compare_all_spans(print_ids, data, model, *chosen):
     differing = 0
-    for name, path in tokenizer_files(data, model).items():
-        if chosen and name not in chosen:
-            continue
+    for name, path in chosen_files(data, model, chosen):
         tokenizer = without_framing(path)
-        for file in FILES:
-            differing += compare_spans(f"{name} {file}", print_ids, path, tokenizer, texts_of(data / "texts" / file))
-        for context in CONTEXTS:
-            differing += compare_spans(f"{name} {context!a}", print_ids, path, tokenizer, code_point_texts(context))
+        for source, texts in sources(data):
+            differing += compare_spans(f"{name} {source}", print_ids, path, tokenizer, texts)
         differing += compare_spans(f"{name} random", print_ids, path, tokenizer, random_texts(5, 100_000))
         tokenizer.encode_special_tokens = True
         differing += compare_spans(f"{name} random, literal", print_ids, path, tokenizer, random_texts(6, 20_000), "--literal")
@@ -267,16 +261,25 @@ def tokenizer_files(data, model):
             "demo": model / "tokenizer.json"}
 
 
+def chosen_files(data, model, chosen):
+    """(name, path) of the tokenizers that were named, or of all."""
+    return [(name, path) for name, path in tokenizer_files(data, model).items() if not chosen or name in chosen]
+
+
+def sources(data):
+    """(name, texts): of each file, then every code point in each context."""
+    for file in FILES:
+        yield file, texts_of(data / "texts" / file)
+    for context in CONTEXTS:
+        yield ascii(context), code_point_texts(context)
+
+
 def compare(print_ids, data, model, *chosen):
     differing = 0
-    for name, path in tokenizer_files(data, model).items():
-        if chosen and name not in chosen:
-            continue
+    for name, path in chosen_files(data, model, chosen):
         tokenizer = reference(path)
-        for file in FILES:
-            differing += compare_texts(f"{name} {file}", print_ids, path, tokenizer, texts_of(data / "texts" / file))
-        for context in CONTEXTS:
-            differing += compare_texts(f"{name} {context!a}", print_ids, path, tokenizer, code_point_texts(context))
+        for source, texts in sources(data):
+            differing += compare_texts(f"{name} {source}", print_ids, path, tokenizer, texts)
         differing += compare_texts(f"{name} random", print_ids, path, tokenizer, random_texts(1, 200_000))
         tokenizer.encode_special_tokens = True
         differing += compare_texts(f"{name} random, literal", print_ids, path, tokenizer, random_texts(2, 50_000),

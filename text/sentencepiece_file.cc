@@ -15,6 +15,7 @@
 #include "text/bpe.h"
 #include "text/charsmap.h"
 #include "text/staged_tokenizer.h"
+#include "text/tokenizer_config.h"
 #include "text/unicode/utf8.h"
 #include "text/unigram.h"
 #include "text/vocabulary.h"
@@ -330,48 +331,31 @@ Result<TokenizerFile> Build(const Model& model, const SentencePieceUse& use, boo
   return file;
 }
 
-Status ReadFlag(const JsonObject& config, std::string_view key, bool& flag) {
-  ASSIGN_OR_RETURN(const std::optional<bool> stated, config.Bool(key));
-  flag = stated.value_or(flag);
-  return {};
-}
-
-Result<SentencePieceUse> ReadUse(const fs::path& path) {
-  SentencePieceUse use;
-  if (!fs::exists(path)) {
-    return use;
-  }
-  ASSIGN_OR_RETURN(const JsonDocument document, JsonDocument::ParseFile(path));
-  ASSIGN_OR_RETURN(const JsonObject config, JsonObject::From(document.root(), path.string()));
-  ASSIGN_OR_RETURN(const std::optional<std::string> stated, config.String("tokenizer_class"));
-  std::string_view name = stated ? std::string_view(*stated) : "";
-  if (name.ends_with("Fast")) {
-    name.remove_suffix(4);
-  }
+Status ReadUse(const JsonObject& config, SentencePieceUse& use) {
+  ASSIGN_OR_RETURN(const std::string name, ReadTokenizerClass(config));
   if (name == "T5Tokenizer") {
     use.kind = Kind::kT5;
     constexpr int64_t kMaxExtraIds = 10'000;
     ASSIGN_OR_RETURN(const std::optional<int64_t> extra,
                      config.Integer("extra_ids", 0, kMaxExtraIds));
     use.num_extra_ids = static_cast<int32_t>(extra.value_or(use.num_extra_ids));
-    return use;
+    return {};
   }
   if (name == "XLMRobertaTokenizer") {
     use.kind = Kind::kXlmRoberta;
-    return use;
+    return {};
   }
   if (!name.empty() && name != "LlamaTokenizer" && name != "PreTrainedTokenizer") {
     return Unimplemented(
         fmt::format("{}: \"tokenizer_class\" is not served without tokenizer.json: {} (served: "
                     "LlamaTokenizer, T5Tokenizer, XLMRobertaTokenizer)",
-                    path.string(), *stated),
+                    config.where(), name),
         "tokenizer_class");
   }
   use.adds_bos = name == "LlamaTokenizer";
   RETURN_IF_ERROR(ReadFlag(config, "add_bos_token", use.adds_bos));
   RETURN_IF_ERROR(ReadFlag(config, "add_eos_token", use.adds_eos));
-  RETURN_IF_ERROR(ReadFlag(config, "legacy", use.prefixes_every_section));
-  return use;
+  return ReadFlag(config, "legacy", use.prefixes_every_section);
 }
 
 }  // namespace
@@ -402,8 +386,9 @@ Result<TokenizerFile> ReadSentencePieceFile(const fs::path& path, bool lowercase
     return InvalidArgument(fmt::format("file is too large: {}: {} bytes, limit {}", path.string(),
                                        size, kMaxSentencePieceBytes));
   }
-  ASSIGN_OR_RETURN(const SentencePieceUse use,
-                   ReadUse(path.parent_path() / "tokenizer_config.json"));
+  SentencePieceUse use;
+  RETURN_IF_ERROR(ReadIfThere(path.parent_path() / "tokenizer_config.json",
+                              [&use](const JsonObject& config) { return ReadUse(config, use); }));
   std::ifstream in(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   if (!in) {

@@ -5,50 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "text/unicode/utf8.h"
+#include "text/stage_json.h"
 #include "text/vocabulary.h"
 
 namespace bouquet::text {
 namespace {
 
 using simdjson::dom::element;
-
-constexpr size_t kMaxStages = 64;
-
-Status NotServed(const JsonObject& stage, std::string_view what, std::string_view kind) {
-  return Unimplemented(fmt::format("{}: {} is not served: {}", stage.where(), what, kind), "type");
-}
-
-/// Calls `on_stage(kind, object)` for each stage under `key` of `root`, Sequences laid flat in
-/// order. `list_key` is where a Sequence keeps its parts.
-template <class OnStage>
-Status ForEachStage(const JsonObject& stage, std::string_view list_key, OnStage on_stage) {
-  ASSIGN_OR_RETURN(const std::string kind, stage.RequiredString("type"));
-  if (std::string_view(kind) != "Sequence") {
-    return on_stage(kind, stage);
-  }
-  simdjson::dom::array parts;
-  const std::optional<element> list = stage.Element(list_key);
-  if (!list || list->get_array().get(parts) != simdjson::SUCCESS) {
-    return InvalidArgument(fmt::format("{}: \"{}\" must be an array", stage.where(), list_key),
-                           std::string(list_key));
-  }
-  for (const element part : parts) {
-    ASSIGN_OR_RETURN(const JsonObject inner,
-                     JsonObject::From(part, fmt::format("{}: \"{}\"", stage.where(), list_key)));
-    RETURN_IF_ERROR(ForEachStage(inner, list_key, on_stage));
-  }
-  return {};
-}
-
-Status CheckStageCount(const JsonObject& root, std::string_view key, size_t count) {
-  if (count > kMaxStages) {
-    return InvalidArgument(fmt::format("{}: \"{}\" has too many stages: {}, limit {}", root.where(),
-                                       key, count, kMaxStages),
-                           std::string(key));
-  }
-  return {};
-}
 
 /// The expression of {"Regex": "…"}, or nullopt for {"String": …}.
 Result<std::optional<std::string>> ParseExpression(const JsonObject& stage) {
@@ -57,22 +20,6 @@ Result<std::optional<std::string>> ParseExpression(const JsonObject& stage) {
     return std::optional<std::string>();
   }
   return pattern->String("Regex");
-}
-
-/// {"String": "…"} as its string, which must not be empty; {"Regex": …} is refused.
-Result<std::string> ParseLiteralPattern(const JsonObject& stage, std::string_view what) {
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> pattern, stage.Object("pattern"));
-  if (!pattern) {
-    return InvalidArgument(fmt::format("{}: \"pattern\" is missing", stage.where()), "pattern");
-  }
-  if (pattern->Has("Regex")) {
-    return NotServed(stage, what, "with a Regex pattern");
-  }
-  ASSIGN_OR_RETURN(std::string text, pattern->RequiredString("String"));
-  if (text.empty()) {
-    return NotServed(stage, what, "with an empty pattern");
-  }
-  return text;
 }
 
 Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const JsonObject& json) {
@@ -194,12 +141,7 @@ Result<PreTokenizerStage> ParseMetaspace(const JsonObject& json) {
   PreTokenizerStage stage;
   stage.kind = PreTokenizerStage::Kind::kMetaspace;
   stage.behavior = SplitBehavior::kMergedWithNext;
-  ASSIGN_OR_RETURN(stage.pattern, json.RequiredString("replacement"));
-  if (unicode::CountCodePoints(stage.pattern) != 1) {
-    return InvalidArgument(fmt::format("{}: \"replacement\" must be one character: \"{}\"",
-                                       json.where(), stage.pattern),
-                           "replacement");
-  }
+  ASSIGN_OR_RETURN(stage.pattern, RequiredCharacter(json, "replacement"));
   ASSIGN_OR_RETURN(const std::optional<std::string> stated, json.String("prepend_scheme"));
   const std::string scheme = stated.value_or("always");
   if (scheme != "always" && scheme != "first" && scheme != "never") {
@@ -395,32 +337,28 @@ Status ParseTrimming(const JsonObject& json, bool behind_special_tokens,
 
 Result<std::vector<NormalizerStage>> ParseNormalizer(const JsonObject& root) {
   std::vector<NormalizerStage> stages;
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("normalizer"));
-  if (part) {
-    RETURN_IF_ERROR(ForEachStage(
-        *part, "normalizers", [&](const std::string& type, const JsonObject& json) -> Status {
-          ASSIGN_OR_RETURN(NormalizerStage stage, ParseNormalizerStage(type, json));
-          stages.push_back(std::move(stage));
-          return CheckStageCount(root, "normalizer", stages.size());
-        }));
-  }
+  RETURN_IF_ERROR(ForEachStage(root, "normalizer", "normalizers",
+                               [&](const std::string& type, const JsonObject& json) -> Status {
+                                 ASSIGN_OR_RETURN(NormalizerStage stage,
+                                                  ParseNormalizerStage(type, json));
+                                 stages.push_back(std::move(stage));
+                                 return {};
+                               }));
   return stages;
 }
 
 Result<std::vector<PreTokenizerStage>> ParsePreTokenizer(const JsonObject& root) {
   std::vector<PreTokenizerStage> stages;
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("pre_tokenizer"));
-  if (part) {
-    RETURN_IF_ERROR(ForEachStage(
-        *part, "pretokenizers", [&](const std::string& type, const JsonObject& json) -> Status {
-          if (!stages.empty() && stages.back().kind == PreTokenizerStage::Kind::kByteLevel) {
-            return NotServed(json, "a pre-tokenizer behind ByteLevel", type);
-          }
-          ASSIGN_OR_RETURN(PreTokenizerStage stage, ParsePreTokenizerStage(type, json));
-          stages.push_back(std::move(stage));
-          return CheckStageCount(root, "pre_tokenizer", stages.size());
-        }));
-  }
+  RETURN_IF_ERROR(ForEachStage(
+      root, "pre_tokenizer", "pretokenizers",
+      [&](const std::string& type, const JsonObject& json) -> Status {
+        if (!stages.empty() && stages.back().kind == PreTokenizerStage::Kind::kByteLevel) {
+          return NotServed(json, "a pre-tokenizer behind ByteLevel", type);
+        }
+        ASSIGN_OR_RETURN(PreTokenizerStage stage, ParsePreTokenizerStage(type, json));
+        stages.push_back(std::move(stage));
+        return {};
+      }));
   return stages;
 }
 
@@ -429,36 +367,33 @@ Result<PostProcessor> ParsePostProcessor(const JsonObject& root) {
   std::vector<SpanTrimming> trimmings;
   bool frames = false;  // a stage that adds tokens was seen
   bool behind_special_tokens = false;
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> part, root.Object("post_processor"));
-  if (!part) {
-    return processor;
-  }
-  RETURN_IF_ERROR(ForEachStage(
-      *part, "processors", [&](const std::string& type, const JsonObject& json) -> Status {
-        if (type == "ByteLevel") {
-          return ParseTrimming(json, behind_special_tokens, trimmings);
-        }
-        if (frames) {
-          return NotServed(json, "a second post-processor that adds tokens", type);
-        }
-        frames = true;
-        if (type == "TemplateProcessing") {
-          ASSIGN_OR_RETURN(processor, ParseTemplateProcessing(json));
-          return {};
-        }
-        if (type != "BertProcessing" && type != "RobertaProcessing") {
-          return NotServed(json, "post-processor", type);
-        }
-        ASSIGN_OR_RETURN(const int32_t cls, ParseTokenPair(json, "cls"));
-        ASSIGN_OR_RETURN(const int32_t sep, ParseTokenPair(json, "sep"));
-        behind_special_tokens = true;  // a template keeps its parts apart
-        if (type == "BertProcessing") {
-          processor = BertPostProcessor(cls, sep);
-          return {};
-        }
-        processor = RobertaPostProcessor(cls, sep);
-        return ParseTrimming(json, false, trimmings);
-      }));
+  RETURN_IF_ERROR(ForEachStage(root, "post_processor", "processors",
+                               [&](const std::string& type, const JsonObject& json) -> Status {
+                                 if (type == "ByteLevel") {
+                                   return ParseTrimming(json, behind_special_tokens, trimmings);
+                                 }
+                                 if (frames) {
+                                   return NotServed(
+                                       json, "a second post-processor that adds tokens", type);
+                                 }
+                                 frames = true;
+                                 if (type == "TemplateProcessing") {
+                                   ASSIGN_OR_RETURN(processor, ParseTemplateProcessing(json));
+                                   return {};
+                                 }
+                                 if (type != "BertProcessing" && type != "RobertaProcessing") {
+                                   return NotServed(json, "post-processor", type);
+                                 }
+                                 ASSIGN_OR_RETURN(const int32_t cls, ParseTokenPair(json, "cls"));
+                                 ASSIGN_OR_RETURN(const int32_t sep, ParseTokenPair(json, "sep"));
+                                 behind_special_tokens = true;  // a template keeps its parts apart
+                                 if (type == "BertProcessing") {
+                                   processor = BertPostProcessor(cls, sep);
+                                   return {};
+                                 }
+                                 processor = RobertaPostProcessor(cls, sep);
+                                 return ParseTrimming(json, false, trimmings);
+                               }));
   processor.trimmings = std::move(trimmings);
   return processor;
 }

@@ -35,6 +35,12 @@ std::vector<int32_t> Types(const TokenSequence& sequence) {
   return types;
 }
 
+Result<std::unique_ptr<TextPipeline>> LoadPipeline(const std::string& json) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "tokenizer.json") << json;
+  return TextPipeline::Load(folder.path(), false);
+}
+
 /// The parameter names the file of goldens.
 class StagesTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -95,9 +101,7 @@ TEST_P(StagesTest, GiveTheReferenceIdsWithSpecialTokensParsedAndLiteral) {
 
 TEST_P(StagesTest, GiveTheReferenceSpans) {
   ForEachConfiguration([&](element golden, const std::string& json) {
-    const testing::TemporaryFolder folder;
-    std::ofstream(folder.path() / "tokenizer.json") << json;
-    const auto pipeline = TextPipeline::Load(folder.path(), false);
+    const auto pipeline = LoadPipeline(json);
     ASSERT_TRUE(pipeline.ok()) << pipeline.status().ToString();
     EncodeScratch scratch;
     uint64_t hash = 0xCBF29CE484222325;
@@ -117,9 +121,7 @@ TEST_P(StagesTest, GiveTheReferenceSpans) {
 
 TEST_P(StagesTest, FrameTextsAndPairsWithTheReferenceIdsAndTypes) {
   ForEachConfiguration([&](element golden, const std::string& json) {
-    const testing::TemporaryFolder folder;
-    std::ofstream(folder.path() / "tokenizer.json") << json;
-    const auto pipeline = TextPipeline::Load(folder.path(), false);
+    const auto pipeline = LoadPipeline(json);
     ASSERT_TRUE(pipeline.ok()) << pipeline.status().ToString();
     EncodeScratch scratch;
     for (size_t i = 0; i < golden["framed_ids"].get_array().size(); ++i) {

@@ -13,6 +13,16 @@
 
 namespace bouquet::text {
 
+Result<std::string> ReadTokenizerClass(const JsonObject& config) {
+  constexpr std::string_view kFast = "Fast";
+  ASSIGN_OR_RETURN(const std::optional<std::string> stated, config.String("tokenizer_class"));
+  std::string name = stated.value_or("");
+  if (name.ends_with(kFast)) {
+    name.resize(name.size() - kFast.size());
+  }
+  return name;
+}
+
 Status ReadToken(const JsonObject& config, std::string_view key, std::string& token) {
   const std::optional<simdjson::dom::element> value = config.Element(key);
   if (value && value->is_object()) {
@@ -73,6 +83,16 @@ Result<std::string> ReadTextFile(const std::filesystem::path& path) {
         fmt::format("{}: not valid UTF-8: byte offset {}", path.string(), *invalid));
   }
   return text;
+}
+
+std::string_view TakeLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) {
+    line.remove_suffix(1);
+  }
+  return line;
 }
 
 }  // namespace bouquet::text

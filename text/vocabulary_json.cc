@@ -36,29 +36,17 @@ struct Settings {
   bool trim_offsets = true;
 };
 
-/// Calls `read` for the object that the file is, if there is one.
-template <class Read>
-Status ReadIfThere(const fs::path& path, Read read) {
-  if (!fs::exists(path)) {
-    return {};
-  }
-  ASSIGN_OR_RETURN(const JsonDocument document, JsonDocument::ParseFile(path));
-  ASSIGN_OR_RETURN(const JsonObject object, JsonObject::From(document.root(), path.string()));
-  return read(object);
-}
-
 Result<Kind> FindKind(const fs::path& folder, const IdByToken& vocabulary) {
   std::string class_name;
   std::string model_type;
-  RETURN_IF_ERROR(ReadIfThere(folder / "tokenizer_config.json", [&](const JsonObject& config) {
-    return ReadToken(config, "tokenizer_class", class_name);
-  }));
+  RETURN_IF_ERROR(
+      ReadIfThere(folder / "tokenizer_config.json", [&](const JsonObject& config) -> Status {
+        ASSIGN_OR_RETURN(class_name, ReadTokenizerClass(config));
+        return {};
+      }));
   RETURN_IF_ERROR(ReadIfThere(folder / "config.json", [&](const JsonObject& config) {
     return ReadToken(config, "model_type", model_type);
   }));
-  if (class_name.ends_with("Fast")) {
-    class_name.resize(class_name.size() - 4);
-  }
   if (!class_name.empty() && class_name != "RobertaTokenizer" && class_name != "GPT2Tokenizer") {
     return Unimplemented(
         fmt::format("{}: \"tokenizer_class\" is not served without tokenizer.json: {}",
@@ -154,12 +142,7 @@ Status ReadMerges(std::string_view text, const fs::path& path, const IdByToken& 
                   BpeSpec& spec) {
   std::string both;
   for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
+    const std::string_view line = TakeLine(text);
     if (line.empty() || (number == 1 && line.starts_with("#version"))) {
       continue;
     }

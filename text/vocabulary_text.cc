@@ -30,29 +30,21 @@ struct BertSettings {
   std::vector<AddedToken> added;
 };
 
-Result<BertSettings> ReadSettings(const fs::path& path) {
-  BertSettings settings;
-  if (!fs::exists(path)) {
-    return settings;
-  }
-  ASSIGN_OR_RETURN(const JsonDocument document, JsonDocument::ParseFile(path));
-  ASSIGN_OR_RETURN(const JsonObject config, JsonObject::From(document.root(), path.string()));
-  ASSIGN_OR_RETURN(const std::optional<std::string> class_name, config.String("tokenizer_class"));
-  constexpr std::string_view kBertClasses[] = {
-      "BertTokenizer",    "BertTokenizerFast",    "DistilBertTokenizer",
-      "ElectraTokenizer", "ElectraTokenizerFast", "DistilBertTokenizerFast",
-  };
-  if (class_name && std::ranges::find(kBertClasses, *class_name) == std::end(kBertClasses)) {
+Status ReadSettings(const JsonObject& config, BertSettings& settings) {
+  ASSIGN_OR_RETURN(const std::string class_name, ReadTokenizerClass(config));
+  constexpr std::string_view kBertClasses[] = {"", "BertTokenizer", "DistilBertTokenizer",
+                                               "ElectraTokenizer"};
+  if (std::ranges::find(kBertClasses, class_name) == std::end(kBertClasses)) {
     return Unimplemented(
         fmt::format("{}: \"tokenizer_class\" is not served without tokenizer.json: {}",
-                    path.string(), *class_name),
+                    config.where(), class_name),
         "tokenizer_class");
   }
   bool basic = true;
   RETURN_IF_ERROR(ReadFlag(config, "do_basic_tokenize", basic));
   if (!basic) {
     return Unimplemented(
-        fmt::format("{}: \"do_basic_tokenize\" is not served: false", path.string()),
+        fmt::format("{}: \"do_basic_tokenize\" is not served: false", config.where()),
         "do_basic_tokenize");
   }
   NormalizerStage& normalizer = settings.normalizer;
@@ -65,8 +57,7 @@ Result<BertSettings> ReadSettings(const fs::path& path) {
   RETURN_IF_ERROR(ReadToken(config, "pad_token", settings.padding));
   RETURN_IF_ERROR(ReadToken(config, "cls_token", settings.classification));
   RETURN_IF_ERROR(ReadToken(config, "mask_token", settings.mask));
-  RETURN_IF_ERROR(ReadAddedTokens(config, settings.added));
-  return settings;
+  return ReadAddedTokens(config, settings.added);
 }
 
 /// Ids by line; of a token on two lines the last counts.
@@ -74,12 +65,7 @@ Result<std::vector<std::pair<std::string_view, int32_t>>> SplitLines(std::string
                                                                      const fs::path& path) {
   std::vector<std::pair<std::string_view, int32_t>> tokens;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
+    const std::string_view line = TakeLine(text);
     if (tokens.size() >= Vocabulary::kMaxTokens) {
       return InvalidArgument(
           fmt::format("{}: too many lines, limit {}", path.string(), Vocabulary::kMaxTokens));
@@ -106,7 +92,10 @@ void AddNamedTokens(BertSettings& settings) {
 
 Result<TokenizerFile> ReadVocabularyText(const fs::path& folder, bool lowercase_first) {
   const fs::path path = folder / "vocab.txt";
-  ASSIGN_OR_RETURN(BertSettings settings, ReadSettings(folder / "tokenizer_config.json"));
+  BertSettings settings;
+  RETURN_IF_ERROR(ReadIfThere(folder / "tokenizer_config.json", [&](const JsonObject& config) {
+    return ReadSettings(config, settings);
+  }));
   ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   WordPieceSpec spec;
   spec.unknown_token = settings.unknown;

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/log.h"
 #include "ivy/api/float_array.h"
+#include "ivy/handlers/fail.h"
 #include "ivy/handlers/parse_options.h"
 #include "ivy/handlers/resolve_request.h"
 #include "ivy/handlers/service_fields.h"
@@ -131,16 +131,12 @@ std::variant<EmbedHandler::Prepared, api::Error> EmbedHandler::Prepare(
     return std::move(*error);
   }
   auto& body = std::get<api::Request>(parsed);
-  const Result<ModelEntry*> model = models_.Find(body.model);
+  const Result<ModelEntry*> model = models_.FindLoaded(body.model);
   if (!model.ok()) {
     return api::ErrorFrom(model.status());
   }
   Prepared prepared;
   prepared.model = *model;
-  if (!prepared.model->loaded()) {
-    return api::Error{api::ErrorKind::kUnavailable, "not ready: " + prepared.model->Check().reason,
-                      ""};
-  }
   prepared.encoding = body.encoding;
   prepared.allow_partial = dialect.has_item_errors && (body.allow_partial || fields.allow_partial);
   prepared.served = prepared.model->served();
@@ -185,14 +181,7 @@ http::Response EmbedHandler::Render(const api::EmbedDialect& dialect, const http
 
 boost::asio::awaitable<http::Response> EmbedHandler::Handle(const api::EmbedDialect& dialect,
                                                             http::Request& request) const {
-  const auto fail = [&](const api::Error& error) {
-    if (error.kind == api::ErrorKind::kInternal || error.kind == api::ErrorKind::kFailedItems) {
-      LogError("request {} failed: {}", request.request_id, error.message);
-    } else {
-      LogDebug("request {} refused: {}: {}", request.request_id, error.field, error.message);
-    }
-    return http::ErrorResponse(error, dialect.dialect, request.request_id);
-  };
+  const auto fail = [&](const api::Error& error) { return Fail(error, dialect.dialect, request); };
 
   std::variant<Prepared, api::Error> outcome = Prepare(dialect, request);
   if (const auto* error = std::get_if<api::Error>(&outcome)) {

@@ -79,4 +79,12 @@ Result<ModelEntry*> ModelTable::Find(std::string_view name) const {
                   "model");
 }
 
+Result<ModelEntry*> ModelTable::FindLoaded(std::string_view name) const {
+  ASSIGN_OR_RETURN(ModelEntry * entry, Find(name));
+  if (!entry->loaded()) {
+    return Unavailable("not ready: " + entry->Check().reason);
+  }
+  return entry;
+}
+
 }  // namespace bouquet::ivy

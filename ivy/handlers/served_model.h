@@ -97,6 +97,8 @@ class ModelTable {
 
   /// An empty name means the default model. Error: kNotFound with the names that are served.
   Result<ModelEntry*> Find(std::string_view name) const;
+  /// The same, and kUnavailable, saying what it waits for, unless it is loaded.
+  Result<ModelEntry*> FindLoaded(std::string_view name) const;
   const std::vector<std::unique_ptr<ModelEntry>>& entries() const { return entries_; }
 
  private:

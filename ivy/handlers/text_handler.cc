@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
+#include "ivy/handlers/fail.h"
 #include "ivy/handlers/parse_options.h"
 #include "ivy/handlers/resolve_request.h"
 #include "ivy/handlers/service_fields.h"
@@ -27,12 +27,9 @@ std::variant<TextHandler::Prepared, api::Error> TextHandler::Prepare(
           api::ParseBody(request.body, dialect.body, ParseOptionsOf(*config), body)) {
     return *std::move(error);
   }
-  const Result<ModelEntry*> model = models_.Find(body.model);
+  const Result<ModelEntry*> model = models_.FindLoaded(body.model);
   if (!model.ok()) {
     return api::ErrorFrom(model.status());
-  }
-  if (!(*model)->loaded()) {
-    return api::Error{api::ErrorKind::kUnavailable, "not ready: " + (*model)->Check().reason, ""};
   }
   Prepared prepared;
   prepared.served = (*model)->served();
@@ -55,10 +52,7 @@ std::variant<TextHandler::Prepared, api::Error> TextHandler::Prepare(
 
 boost::asio::awaitable<http::Response> TextHandler::Handle(const api::TextDialect& dialect,
                                                            http::Request& request) const {
-  const auto fail = [&](const api::Error& error) {
-    LogDebug("request {} refused: {}: {}", request.request_id, error.field, error.message);
-    return http::ErrorResponse(error, dialect.dialect, request.request_id);
-  };
+  const auto fail = [&](const api::Error& error) { return Fail(error, dialect.dialect, request); };
   std::variant<Prepared, api::Error> outcome = Prepare(dialect, request);
   if (const auto* error = std::get_if<api::Error>(&outcome)) {
     co_return fail(*error);
