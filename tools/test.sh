@@ -7,12 +7,12 @@
 declare -a ITEM_NAMES ITEM_SECONDS ITEM_RESULTS
 FAILED_CTEST_LOG=""
 
-# Runs the rest of the arguments as the item named by the first.
+# Runs the rest of the arguments as the item named by the first; `passed` then says how that went. To be called as a plain
+# command: in an `if`, or before `&&` or `||`, bash ignores failures in the middle of a function, whatever it sets itself.
 item() {
   local name=$1 started=$SECONDS result=ok
   shift
   say "" "==== $name"
-  # A subshell with `set -e` of its own: inside `if` or `||` bash would ignore failures in the middle of a function.
   set +e
   (set -e; "$@")
   [ $? -eq 0 ] || result=FAILED
@@ -20,8 +20,10 @@ item() {
   ITEM_NAMES+=("$name")
   ITEM_SECONDS+=($((SECONDS - started)))
   ITEM_RESULTS+=("$result")
-  [ "$result" = ok ]
 }
+
+# Whether the item that ran last did.
+passed() { [ "${ITEM_RESULTS[-1]}" = ok ]; }
 
 # Arguments: preset, then what ctest takes. Tests run in parallel; each prints its output only when it fails.
 run_ctest() {
@@ -34,7 +36,8 @@ run_ctest() {
 ctest_item() {
   local name=$1 preset=$2
   shift 2
-  item "$name" run_ctest "$preset" "$@" || FAILED_CTEST_LOG=build/ctest-$preset.log
+  item "$name" run_ctest "$preset" "$@"
+  passed || FAILED_CTEST_LOG=build/ctest-$preset.log
 }
 
 print_items() {
@@ -83,28 +86,38 @@ run_all_tests() {
   # This run makes the environment of the client tests, so they must not skip.
   export BOUQUET_CLIENTS_REQUIRED=1
 
-  item "environment of the client tests" venv clients || true
-  if ! item "release build" build release; then
+  item "environment of the client tests" venv clients
+  item "release build" build release
+  if ! passed; then
     print_items
     exit 1
   fi
-  item "headers compile alone" build release header_checks || true
+  item "headers compile alone" build release header_checks
   ctest_item "release tests" release
   # Before the lint, which takes the CUDA backend's commands from it.
-  item "CUDA build$(has_nvcc || echo ', SKIPPED: no nvcc')" cuda_build "$([ "$full" = yes ] && echo ON || echo OFF)" || true
-  item "format" fmt --check || true
+  item "CUDA build$(has_nvcc || echo ', SKIPPED: no nvcc')" cuda_build "$([ "$full" = yes ] && echo ON || echo OFF)"
+  item "format" fmt --check
   if [ "$full" = yes ]; then
-    item "lint" lint || true
+    item "lint" lint
   else
-    item "lint of the product" lint --product || true
+    item "lint of the product" lint --product
   fi
-  item "ASan + UBSan build" build dev && ctest_item "ASan + UBSan tests" dev
+  item "ASan + UBSan build" build dev
+  if passed; then
+    ctest_item "ASan + UBSan tests" dev
+  fi
   if [ "$full" = yes ]; then
-    item "TSan build, everything" build tsan && ctest_item "TSan tests, everything" tsan
-    item "fuzzing" fuzz 120 || true
-    item "vectors against the reference" parity || true
+    item "TSan build, everything" build tsan
+    if passed; then
+      ctest_item "TSan tests, everything" tsan
+    fi
+    item "fuzzing" fuzz 120
+    item "vectors against the reference" parity
   else
-    item "TSan build of the threaded tests" build tsan threaded_tests && ctest_item "TSan tests" tsan -L threads
+    item "TSan build of the threaded tests" build tsan threaded_tests
+    if passed; then
+      ctest_item "TSan tests" tsan -L threads
+    fi
   fi
   print_items
   print_summary
