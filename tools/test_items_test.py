@@ -22,8 +22,8 @@ def run(body):
 
 class Items(unittest.TestCase):
     def test_a_failure_in_the_middle_of_an_item_is_one_of_the_item(self):
-        code, output = run("item first works; item second fails_halfway; passed && say wrong; item third works; passed && say right\n"
-                           "print_items; ! has_failures")
+        code, output = run("item first works; item second fails_halfway; passed && say wrong\n"
+                           "item third works; passed && say right; print_items; ! has_failures")
         self.assertEqual(code, 1, output)
         self.assertNotIn("went on", output)
         self.assertNotIn("wrong", output)
