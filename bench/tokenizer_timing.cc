@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/check.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -77,7 +78,7 @@ Status Answer(const text::Tokenizer& tokenizer, const std::vector<std::string>& 
     const auto start = SteadyClock::now();
     for (const std::string& text : asked) {
       ids.clear();
-      tokenizer.Encode(text, {}, scratch, ids);
+      CHECK(tokenizer.Encode(text, {}, scratch, ids).ok());
       num_ids += ids.size();
     }
     std::cout << fmt::format("{{\"seconds\": {:.9f}, \"ids\": {}}}\n", SecondsSince(start), num_ids)

@@ -195,7 +195,27 @@ void DecodeCtc(const DecoderStage& stage, Tokens& tokens) {
   std::erase_if(tokens, [](const std::string& token) { return token.empty(); });
 }
 
-void RunStage(const DecoderStage& stage, Tokens& tokens) {
+Status ReplaceMatches(const DecoderStage& stage, std::string& token) {
+  std::string replaced;
+  RETURN_IF_ERROR(ForEachSegment(*stage.regex, token, [&](std::string_view segment, bool is_match) {
+    replaced.append(is_match ? std::string_view(stage.content) : segment);
+  }));
+  token = std::move(replaced);
+  return {};
+}
+
+Status Replace(const DecoderStage& stage, Tokens& tokens) {
+  for (std::string& token : tokens) {
+    if (stage.regex) {
+      RETURN_IF_ERROR(ReplaceMatches(stage, token));
+    } else {
+      ReplaceAll(stage.pattern, stage.content, token);
+    }
+  }
+  return {};
+}
+
+Status RunStage(const DecoderStage& stage, Tokens& tokens) {
   switch (stage.kind) {
     case Kind::kWordPiece: DecodeWordPiece(stage, tokens); break;
     case Kind::kByteLevel: DecodeByteLevel(tokens); break;
@@ -208,20 +228,17 @@ void RunStage(const DecoderStage& stage, Tokens& tokens) {
     case Kind::kByteFallback: DecodeByteFallback(tokens); break;
     case Kind::kFuse: Fuse(tokens); break;
     case Kind::kStrip: Strip(stage, tokens); break;
-    case Kind::kReplace:
-      for (std::string& token : tokens) {
-        ReplaceAll(stage.pattern, stage.content, token);
-      }
-      break;
+    case Kind::kReplace: return Replace(stage, tokens);
     case Kind::kCtc: DecodeCtc(stage, tokens); break;
   }
+  return {};
 }
 
 }  // namespace
 
-std::string Decoder::Decode(std::vector<std::string> tokens) const {
+Result<std::string> Decoder::Decode(std::vector<std::string> tokens) const {
   for (const DecoderStage& stage : stages_) {
-    RunStage(stage, tokens);
+    RETURN_IF_ERROR(RunStage(stage, tokens));
   }
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "text/regex.h"
 
 namespace bouquet::text {
 
@@ -21,12 +23,13 @@ struct DecoderStage {
     kByteFallback,  // "<0x0A>" becomes its byte
     kFuse,          // all tokens become one
     kStrip,         // the character `pattern` at the ends, so many at most
-    kReplace,       // `pattern`, a literal, by `content`
+    kReplace,       // `pattern`, a literal, or what `regex` matches, by `content`
     kCtc,           // repeats and `pattern` go, `content` becomes a space
   };
   Kind kind = Kind::kFuse;
   std::string pattern;
   std::string content;
+  std::shared_ptr<const Regex> regex;  // kReplace, or null
   bool clean_up = false;  // kWordPiece, kCtc: no spaces before punctuation, as English has it
   bool drops_first_mark = false;  // kMetaspace
   size_t strip_start = 0;         // kStrip
@@ -41,8 +44,9 @@ class Decoder {
   Decoder() = default;
   explicit Decoder(std::vector<DecoderStage> stages) : stages_(std::move(stages)), separator_("") {}
 
-  /// Valid UTF-8, as the reference makes it: bytes that are none become U+FFFD.
-  std::string Decode(std::vector<std::string> tokens) const;
+  /// Valid UTF-8, as the reference makes it: bytes that are none become U+FFFD. Error: an
+  /// expression gave up (regex.h).
+  Result<std::string> Decode(std::vector<std::string> tokens) const;
 
  private:
   std::vector<DecoderStage> stages_;

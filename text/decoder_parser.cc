@@ -22,7 +22,12 @@ Status ParseMetaspace(const JsonObject& json, DecoderStage& stage) {
 
 Status ParseReplace(const JsonObject& json, DecoderStage& stage) {
   stage.kind = Kind::kReplace;
-  ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "decoder Replace"));
+  ASSIGN_OR_RETURN(StagePattern pattern, ParsePattern(json, "decoder Replace"));
+  if (pattern.is_regex) {
+    ASSIGN_OR_RETURN(stage.regex, CompilePattern(json, pattern));
+  } else {
+    stage.pattern = std::move(pattern.text);
+  }
   ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
   return {};
 }

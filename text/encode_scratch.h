@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "text/bpe_queue.h"
 #include "text/byte_span.h"
 #include "text/token_spans.h"
@@ -50,6 +51,7 @@ struct RewrittenPieces {
 ///   7 TextPipeline frames them                                        ids, second_ids, prompt_ids
 class EncodeScratch {
  public:
+  Status status;  // of this call: set by a stage that gives up
   std::string joined;
   std::string normalized;
   std::string spare;

@@ -12,6 +12,7 @@
 #include "text/bpe.h"
 #include "text/unigram.h"
 #include "text/vocabulary.h"
+#include "text/word_level.h"
 #include "text/wordpiece.h"
 
 namespace bouquet::text {
@@ -37,6 +38,19 @@ Result<std::string> ModelKind(const JsonObject& model) {
   return type ? *type : std::string(InferKind(model));
 }
 
+/// An unknown token of `model`, which must be one of `tokens`.
+Result<std::string> ParseUnknownToken(const JsonObject& model, const TokenList& tokens) {
+  ASSIGN_OR_RETURN(std::string unknown, model.RequiredString("unk_token"));
+  const bool is_token = std::ranges::find(tokens, std::string_view(unknown),
+                                          &TokenList::value_type::first) != tokens.end();
+  if (unknown.empty() || !is_token) {
+    return InvalidArgument(
+        fmt::format("{}: \"unk_token\" is not in the vocabulary: \"{}\"", model.where(), unknown),
+        "unk_token");
+  }
+  return unknown;
+}
+
 /// "vocab": {"token": id, …}.
 Result<TokenList> ParseVocabulary(const JsonObject& model) {
   ASSIGN_OR_RETURN(const std::optional<JsonObject> vocabulary, model.Object("vocab"));
@@ -49,19 +63,18 @@ Result<TokenList> ParseVocabulary(const JsonObject& model) {
 Result<WordPieceSpec> ParseWordPiece(const JsonObject& model) {
   constexpr int64_t kMaxCharacters = 1 << 20;
   WordPieceSpec spec;
-  ASSIGN_OR_RETURN(spec.unknown_token, model.RequiredString("unk_token"));
   ASSIGN_OR_RETURN(spec.continuing_prefix, model.RequiredString("continuing_subword_prefix"));
   ASSIGN_OR_RETURN(spec.max_characters_per_word,
                    model.RequiredInteger("max_input_chars_per_word", 0, kMaxCharacters));
   ASSIGN_OR_RETURN(spec.tokens, ParseVocabulary(model));
-  const bool has_unknown = !spec.unknown_token.empty() &&
-                           std::ranges::find(spec.tokens, spec.unknown_token,
-                                             &TokenList::value_type::first) != spec.tokens.end();
-  if (!has_unknown) {
-    return InvalidArgument(fmt::format("{}: \"unk_token\" is not in the vocabulary: \"{}\"",
-                                       model.where(), spec.unknown_token),
-                           "unk_token");
-  }
+  ASSIGN_OR_RETURN(spec.unknown_token, ParseUnknownToken(model, spec.tokens));
+  return spec;
+}
+
+Result<WordLevelSpec> ParseWordLevel(const JsonObject& model) {
+  WordLevelSpec spec;
+  ASSIGN_OR_RETURN(spec.tokens, ParseVocabulary(model));
+  ASSIGN_OR_RETURN(spec.unknown_token, ParseUnknownToken(model, spec.tokens));
   return spec;
 }
 
@@ -242,8 +255,10 @@ Result<TokenList> ParseTokenIds(const JsonObject& vocabulary) {
 
 Status CheckModelKind(const JsonObject& model, const std::string& where) {
   ASSIGN_OR_RETURN(const std::string kind, ModelKind(model));
-  const bool is_served = kind == "WordPiece" || kind == "BPE" || kind == "Unigram";
-  return is_served ? Status() : ModelNotServed(where, kind);
+  const auto served = {"WordPiece", "BPE", "Unigram", "WordLevel"};
+  return std::ranges::find(served, std::string_view(kind)) != served.end()
+             ? Status()
+             : ModelNotServed(where, kind);
 }
 
 Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
@@ -267,6 +282,12 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
     parsed.tokens = std::move(spec.tokens);
     return parsed;
   }
+  if (kind == "WordLevel") {
+    ASSIGN_OR_RETURN(WordLevelSpec spec, ParseWordLevel(model));
+    parsed.model = std::make_unique<WordLevel>(spec);
+    parsed.tokens = std::move(spec.tokens);
+    return parsed;
+  }
   ASSIGN_OR_RETURN(WordPieceSpec spec, ParseWordPiece(model));
   parsed.model = std::make_unique<WordPiece>(spec);
   parsed.tokens = std::move(spec.tokens);
@@ -277,7 +298,7 @@ Status ModelNotServed(const std::string& where, std::string_view kind) {
   return Unimplemented(
       fmt::format("{}: text is not served for this kind of tokenizer yet, the "
                   "model takes token ids: {} (served: tokenizer.json with WordPiece, "
-                  "BPE or Unigram, vocab.txt with WordPiece, SentencePiece model files)",
+                  "BPE, Unigram or WordLevel, vocab.txt with WordPiece, SentencePiece model files)",
                   where, kind),
       "model.type");
 }

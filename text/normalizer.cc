@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "text/bert_normalizer.h"
+#include "text/byte_level.h"
 #include "text/source_map.h"
 #include "text/unicode/properties.h"
 #include "text/unicode/utf8.h"
@@ -87,6 +88,34 @@ void Replace(const NormalizerStage& stage, std::string_view text, Sources source
   sources.Run(done, text.size() - done);
 }
 
+/// An empty match stands, as in the reference, for what is before it; at the beginning, where the
+/// reference lets it stand for nothing, for the first character.
+template <class Sources>
+Status ReplaceExpression(const NormalizerStage& stage, std::string_view text, Sources sources,
+                         std::string& out) {
+  out.clear();
+  return ForEachSegment(*stage.regex, text, [&](std::string_view segment, bool is_match) {
+    const auto begin = static_cast<size_t>(segment.data() - text.data());
+    if (is_match) {
+      out.append(stage.content);
+      sources.Same(std::max<size_t>(begin + segment.size(), 1) - 1, stage.content.size());
+    } else {
+      out.append(segment);
+      sources.Run(begin, segment.size());
+    }
+  });
+}
+
+template <class Sources>
+void ByteLevel(std::string_view text, Sources sources, std::string& out) {
+  out.clear();
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t size_before = out.size();
+    out.append(TokenOfByte(static_cast<uint8_t>(text[i])));
+    sources.Same(i, out.size() - size_before);
+  }
+}
+
 template <class Sources>
 void ReplaceSpaces(const NormalizerStage& stage, std::string_view text, Sources sources,
                    std::string& out) {
@@ -143,13 +172,13 @@ void Prepend(const NormalizerStage& stage, std::string_view text, Sources source
 }
 
 template <class Sources>
-void RunStage(const NormalizerStage& stage, std::string_view text,
-              unicode::NormalizationScratch& scratch, Sources sources, std::string& out) {
+void RunStage(const NormalizerStage& stage, std::string_view text, EncodeScratch& scratch,
+              Sources sources, std::string& out) {
   const auto normalize = [&](NormalizationForm form) {
-    Normalize(text, form, scratch, sources, out);
+    Normalize(text, form, scratch.unicode, sources, out);
   };
   switch (stage.kind) {
-    case Kind::kBert: NormalizeAsBert(stage, text, scratch, sources, out); break;
+    case Kind::kBert: NormalizeAsBert(stage, text, scratch.unicode, sources, out); break;
     case Kind::kLowercase: Lowercase(text, sources, out); break;
     case Kind::kStripAccents: StripAccents(text, sources, out); break;
     case Kind::kNfc: normalize(NormalizationForm::kNfc); break;
@@ -158,10 +187,18 @@ void RunStage(const NormalizerStage& stage, std::string_view text,
     case Kind::kNfkd: normalize(NormalizationForm::kNfkd); break;
     case Kind::kNmt: Nmt(text, sources, out); break;
     case Kind::kReplace: Replace(stage, text, sources, out); break;
+    case Kind::kReplaceExpression:
+      if (Status status = ReplaceExpression(stage, text, sources, out); !status.ok()) {
+        scratch.status = std::move(status);
+      }
+      break;
     case Kind::kReplaceSpaces: ReplaceSpaces(stage, text, sources, out); break;
     case Kind::kStrip: Strip(stage, text, sources, out); break;
     case Kind::kPrepend: Prepend(stage, text, sources, out); break;
-    case Kind::kPrecompiled: stage.charsmap->Normalize(text, scratch.claims, sources, out); break;
+    case Kind::kByteLevel: ByteLevel(text, sources, out); break;
+    case Kind::kPrecompiled:
+      stage.charsmap->Normalize(text, scratch.unicode.claims, sources, out);
+      break;
   }
 }
 
@@ -172,7 +209,7 @@ std::string_view Normalizer::Normalize(std::string_view text, EncodeScratch& scr
   std::string* out = &scratch.normalized;
   std::string* other = &scratch.spare;
   for (const NormalizerStage& stage : stages_) {
-    RunStage(stage, text, scratch.unicode, NoSources(), *out);
+    RunStage(stage, text, scratch, NoSources(), *out);
     text = *out;
     std::swap(out, other);
   }
@@ -191,7 +228,7 @@ std::string_view Normalizer::NormalizeWithOrigins(std::string_view text, size_t 
   std::string* out = &scratch.normalized;
   std::string* other = &scratch.spare;
   for (const NormalizerStage& stage : stages_) {
-    RunStage(stage, text, scratch.unicode, SourceMap(scratch.sources), *out);
+    RunStage(stage, text, scratch, SourceMap(scratch.sources), *out);
     CHECK_EQ(scratch.sources.size(), out->size());
     scratch.spare_origins.clear();
     for (const uint32_t source : scratch.sources) {

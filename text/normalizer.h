@@ -9,6 +9,7 @@
 
 #include "text/charsmap.h"
 #include "text/encode_scratch.h"
+#include "text/regex.h"
 
 namespace bouquet::text {
 
@@ -24,9 +25,11 @@ struct NormalizerStage {
     kNfkd,
     kNmt,
     kReplace,
+    kReplaceExpression,
     kReplaceSpaces,
     kStrip,
     kPrepend,
+    kByteLevel,  // bytes as the alphabet of byte_level.h writes them
     kPrecompiled,
   };
   Kind kind = Kind::kLowercase;
@@ -38,7 +41,8 @@ struct NormalizerStage {
   bool strip_right = false;                  // kStrip
   bool spaces_only = false;                  // kStrip: ' ' and no other whitespace
   std::string pattern;                       // kReplace: literal, not empty
-  std::string content;                       // kReplace, kReplaceSpaces, kPrepend
+  std::string content;                       // kReplace, kReplace…, kPrepend: not empty
+  std::shared_ptr<const Regex> regex;        // kReplaceExpression
   uint32_t min_spaces = 1;                   // kReplaceSpaces: runs of ' ' from this length on
   std::shared_ptr<const Charsmap> charsmap;  // kPrecompiled
 };
@@ -50,6 +54,7 @@ class Normalizer {
   explicit Normalizer(std::vector<NormalizerStage> stages = {}) : stages_(std::move(stages)) {}
 
   /// The result lies in the scratch (or is `text` itself) and holds until the next call with it.
+  /// An expression that gives up (regex.h) leaves its error in `scratch.status`.
   std::string_view Normalize(std::string_view text, EncodeScratch& scratch) const;
   /// The same, where `text` is found in the original from byte `begin` on: of each byte of the
   /// result, scratch.origins is the characters of the original that it stands for.

@@ -92,6 +92,33 @@ void SplitByLiteral(const PreTokenizerStage& stage, std::string_view text, Piece
   }
 }
 
+/// The expression may match nothing at all between two characters; such segments join others, but
+/// are no pieces of their own.
+void SplitByRegex(const PreTokenizerStage& stage, std::string_view text, Status& status,
+                  Pieces& out) {
+  const auto num_before = static_cast<ptrdiff_t>(out.size());
+  Splitter splitter(stage.behavior, out);
+  Status searched =
+      ForEachSegment(*stage.regex, text, [&](std::string_view segment, bool is_match) {
+        splitter.Add(segment, is_match != stage.invert);
+      });
+  if (!searched.ok()) {
+    status = std::move(searched);
+  }
+  out.erase(std::remove(out.begin() + num_before, out.end(), std::string_view()), out.end());
+}
+
+void SplitByLength(size_t length, std::string_view text, Pieces& out) {
+  while (!text.empty()) {
+    size_t end = 0;
+    for (size_t i = 0; i < length && end < text.size(); ++i) {
+      end += unicode::Decode(text.substr(end)).num_bytes;
+    }
+    out.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
 /// Runs of word characters, runs of others, whitespace left out.
 void SplitWords(std::string_view text, Pieces& out) {
   enum class Class : uint8_t { kSpace, kWord, kOther };
@@ -169,7 +196,7 @@ void SplitAsBert(std::string_view text, Pieces& out) {
   }
 }
 
-void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out) {
+void RunStage(const PreTokenizerStage& stage, std::string_view text, Status& status, Pieces& out) {
   switch (stage.kind) {
     case Kind::kBert: SplitAsBert(text, out); break;
     case Kind::kWhitespace: SplitWords(text, out); break;
@@ -181,7 +208,9 @@ void RunStage(const PreTokenizerStage& stage, std::string_view text, Pieces& out
       break;
     case Kind::kDigits: SplitByProperty(text, unicode::kNumeric, stage.behavior, out); break;
     case Kind::kPattern: SplitByLiteral(stage, text, out); break;
-    case Kind::kExpression: SplitByPattern(*stage.expression, text, out); break;
+    case Kind::kKnownExpression: SplitByPattern(*stage.expression, text, out); break;
+    case Kind::kExpression: SplitByRegex(stage, text, status, out); break;
+    case Kind::kFixedLength: SplitByLength(stage.length, text, out); break;
     case Kind::kMetaspace: break;  // writes: not a matter of one piece
     case Kind::kByteLevel:
       if (stage.expression) {
@@ -344,7 +373,7 @@ const std::vector<std::string_view>& PreTokenizer::SplitText(std::string_view te
       SplitAtMetaspaces(stage, *in, origins, scratch, *metaspaced, *out);
     }
     for (const std::string_view piece : *in) {
-      RunStage(stage, piece, *out);
+      RunStage(stage, piece, scratch.status, *out);
     }
     std::swap(in, out);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "text/encode_scratch.h"
+#include "text/regex.h"
 #include "text/split_pattern.h"
 
 namespace bouquet::text {
@@ -29,19 +31,24 @@ struct PreTokenizerStage {
     kWhitespace,       // runs of word characters, and runs of what is neither word nor space
     kWhitespaceSplit,  // split at whitespace
     kPunctuation,
-    kDigits,      // numeric characters alone (kIsolated) or in runs (kContiguous)
-    kPattern,     // a literal string: "Split", "CharDelimiterSplit"
-    kExpression,  // a known regular expression, whose matches are the pieces: "Split"
-    kByteLevel,   // GPT-2's: the last stage, of a vocabulary that is written in bytes
-    kMetaspace,   // SentencePiece's: ' ' becomes a visible character, which begins words
+    kDigits,           // numeric characters alone (kIsolated) or in runs (kContiguous)
+    kPattern,          // a literal string: "Split", "CharDelimiterSplit"
+    kKnownExpression,  // one of split_pattern.h, whose matches are the pieces: "Split"
+    kExpression,       // any other regular expression: "Split"
+    kFixedLength,
+    kByteLevel,  // GPT-2's: the last stage, of a vocabulary that is written in bytes
+    kMetaspace,  // SentencePiece's: ' ' becomes a visible character, which begins words
   };
   enum class Prepend : uint8_t { kAlways, kFirst, kNever };
   Kind kind = Kind::kBert;
-  SplitBehavior behavior = SplitBehavior::kIsolated;  // kPunctuation, kDigits, kPattern
-  std::string pattern;                                // kPattern: not empty
-  bool invert = false;                                // kPattern: the pattern is what is kept
-  std::optional<SplitPattern> expression;             // kExpression; kByteLevel: with "use_regex"
-  bool add_prefix_space = false;                      // kByteLevel: every piece begins with a space
+  // kPunctuation, kDigits, kPattern, kExpression
+  SplitBehavior behavior = SplitBehavior::kIsolated;
+  std::string pattern;                     // kPattern: not empty
+  bool invert = false;                     // kPattern, kExpression: the pattern is what is kept
+  std::shared_ptr<const Regex> regex;      // kExpression
+  std::optional<SplitPattern> expression;  // kKnownExpression; kByteLevel: with "use_regex"
+  size_t length = 1;                       // kFixedLength: characters, at least one
+  bool add_prefix_space = false;           // kByteLevel: every piece begins with a space
   // kMetaspace: `pattern` is the character; it is put before pieces that do not begin with it, and
   // `splits` says whether it cuts: `behavior` is kMergedWithNext.
   Prepend prepend = Prepend::kAlways;
@@ -56,7 +63,8 @@ class PreTokenizer {
 
   /// The pieces, none empty, point into `text` or the scratch; they hold until the next call. For
   /// text that begins with the first byte of the original and a pre-tokenizer that
-  /// asks_for_beginning, SplitWithOrigins must be called instead.
+  /// asks_for_beginning, SplitWithOrigins must be called instead. An expression that gives up
+  /// (regex.h) leaves its error in `scratch.status`.
   const std::vector<std::string_view>& Split(std::string_view text, EncodeScratch& scratch) const {
     return SplitText(text, scratch, nullptr);
   }

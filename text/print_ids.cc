@@ -90,11 +90,14 @@ int PrintIds(const std::string& path, bool literal, bool with_spans) {
       return false;
     }
     ids.clear();
-    if (with_spans) {
-      loaded.value().tokenizer->EncodeWithSpans(text, {.parse_special = !literal}, scratch, ids,
-                                                spans);
-    } else {
-      loaded.value().tokenizer->Encode(text, {.parse_special = !literal}, scratch, ids);
+    const bouquet::text::Tokenizer& tokenizer = *loaded.value().tokenizer;
+    const bouquet::text::EncodeOptions options = {.parse_special = !literal};
+    const bouquet::Status status =
+        with_spans ? tokenizer.EncodeWithSpans(text, options, scratch, ids, spans)
+                   : tokenizer.Encode(text, options, scratch, ids);
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s\n", status.ToString().c_str());
+      return false;
     }
     Print(ids, out);
     if (with_spans) {

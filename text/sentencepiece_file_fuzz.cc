@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   bouquet::text::EncodeScratch scratch;
   std::vector<int32_t> ids;
-  file.value().tokenizer->Encode(kText, {}, scratch, ids);
+  CHECK(file.value().tokenizer->Encode(kText, {}, scratch, ids).ok());
   for (const int32_t id : ids) {
     CHECK_GE(id, 0);
     CHECK_LT(id, file.value().tokenizer->vocabulary_size());

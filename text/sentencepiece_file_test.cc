@@ -23,7 +23,7 @@ using Kind = SentencePieceUse::Kind;
 std::vector<int32_t> Ids(const Tokenizer& tokenizer, std::string_view text) {
   static EncodeScratch scratch;
   std::vector<int32_t> ids;
-  tokenizer.Encode(text, {}, scratch, ids);
+  EXPECT_TRUE(tokenizer.Encode(text, {}, scratch, ids).ok());
   return ids;
 }
 

@@ -8,19 +8,27 @@ Status NotServed(const JsonObject& stage, std::string_view what, std::string_vie
   return Unimplemented(fmt::format("{}: {} is not served: {}", stage.where(), what, kind), "type");
 }
 
-Result<std::string> ParseLiteralPattern(const JsonObject& stage, std::string_view what) {
+Result<StagePattern> ParsePattern(const JsonObject& stage, std::string_view what) {
   ASSIGN_OR_RETURN(const std::optional<JsonObject> pattern, stage.Object("pattern"));
   if (!pattern) {
     return InvalidArgument(fmt::format("{}: \"pattern\" is missing", stage.where()), "pattern");
   }
-  if (pattern->Has("Regex")) {
-    return NotServed(stage, what, "with a Regex pattern");
-  }
-  ASSIGN_OR_RETURN(std::string text, pattern->RequiredString("String"));
-  if (text.empty()) {
+  StagePattern parsed = {.is_regex = pattern->Has("Regex")};
+  ASSIGN_OR_RETURN(parsed.text, pattern->RequiredString(parsed.is_regex ? "Regex" : "String"));
+  if (parsed.text.empty()) {
     return NotServed(stage, what, "with an empty pattern");
   }
-  return text;
+  return parsed;
+}
+
+Result<std::shared_ptr<const Regex>> CompilePattern(const JsonObject& stage,
+                                                    const StagePattern& pattern) {
+  Result<std::shared_ptr<const Regex>> regex = Regex::Compile(pattern.text);
+  if (!regex.ok()) {
+    const Status& why = regex.status();
+    return Status(why.code(), fmt::format("{}: {}", stage.where(), why.message()), "pattern");
+  }
+  return regex;
 }
 
 Result<std::string> RequiredCharacter(const JsonObject& stage, std::string_view key) {

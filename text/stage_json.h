@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "text/regex.h"
 
 namespace bouquet::text {
 
@@ -19,8 +21,17 @@ inline constexpr size_t kMaxStages = 64;  // of one part
 /// kUnimplemented: "FILE: WHAT is not served: KIND".
 Status NotServed(const JsonObject& stage, std::string_view what, std::string_view kind);
 
-/// {"pattern": {"String": "…"}} as its string, which must not be empty; {"Regex": …} is refused.
-Result<std::string> ParseLiteralPattern(const JsonObject& stage, std::string_view what);
+/// "pattern": {"String": "…"}, a literal that is not empty, or {"Regex": "…"}. `what` names the
+/// stage in errors.
+struct StagePattern {
+  std::string text;
+  bool is_regex = false;
+};
+Result<StagePattern> ParsePattern(const JsonObject& stage, std::string_view what);
+
+/// The expression of such a pattern.
+Result<std::shared_ptr<const Regex>> CompilePattern(const JsonObject& stage,
+                                                    const StagePattern& pattern);
 
 /// A string of one character. Error: kInvalidArgument.
 Result<std::string> RequiredCharacter(const JsonObject& stage, std::string_view key);

@@ -13,13 +13,22 @@ namespace {
 
 using simdjson::dom::element;
 
-/// The expression of {"Regex": "…"}, or nullopt for {"String": …}.
-Result<std::optional<std::string>> ParseExpression(const JsonObject& stage) {
-  ASSIGN_OR_RETURN(const std::optional<JsonObject> pattern, stage.Object("pattern"));
-  if (!pattern) {
-    return std::optional<std::string>();
+Result<NormalizerStage> ParseReplace(const JsonObject& json) {
+  using Kind = NormalizerStage::Kind;
+  NormalizerStage stage;
+  ASSIGN_OR_RETURN(StagePattern pattern, ParsePattern(json, "normalizer Replace"));
+  ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
+  if (!pattern.is_regex) {
+    stage.kind = Kind::kReplace;
+    stage.pattern = std::move(pattern.text);
+  } else if (std::string_view(pattern.text) == " {2,}") {  // of conversions of SentencePiece files
+    stage.kind = Kind::kReplaceSpaces;
+    stage.min_spaces = 2;
+  } else {
+    stage.kind = Kind::kReplaceExpression;
+    ASSIGN_OR_RETURN(stage.regex, CompilePattern(json, pattern));
   }
-  return pattern->String("Regex");
+  return stage;
 }
 
 Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const JsonObject& json) {
@@ -32,6 +41,7 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
       {"NFKC", Kind::kNfkc},
       {"NFKD", Kind::kNfkd},
       {"Nmt", Kind::kNmt},
+      {"ByteLevel", Kind::kByteLevel},
   };
   NormalizerStage stage;
   for (const auto& [name, kind] : kBare) {
@@ -48,16 +58,7 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
     ASSIGN_OR_RETURN(const std::optional<bool> strip_accents, json.Bool("strip_accents"));
     stage.strip_accents = strip_accents.value_or(stage.lowercase);
   } else if (type == "Replace") {
-    ASSIGN_OR_RETURN(const std::optional<std::string> expression, ParseExpression(json));
-    if (expression == " {2,}") {  // what conversions of SentencePiece files have
-      stage.kind = Kind::kReplaceSpaces;
-      stage.min_spaces = 2;
-      ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
-      return stage;
-    }
-    stage.kind = Kind::kReplace;
-    ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "normalizer Replace"));
-    ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
+    return ParseReplace(json);
   } else if (type == "Strip") {
     stage.kind = Kind::kStrip;
     ASSIGN_OR_RETURN(stage.strip_left, json.RequiredBool("strip_left"));
@@ -65,6 +66,9 @@ Result<NormalizerStage> ParseNormalizerStage(const std::string& type, const Json
   } else if (type == "Prepend") {
     stage.kind = Kind::kPrepend;
     ASSIGN_OR_RETURN(stage.content, json.RequiredString("prepend"));
+    if (stage.content.empty()) {
+      return NotServed(json, "normalizer", "Prepend with an empty \"prepend\"");
+    }
   } else if (type == "Precompiled") {
     stage.kind = Kind::kPrecompiled;
     ASSIGN_OR_RETURN(const std::string base64, json.RequiredString("precompiled_charsmap"));
@@ -104,23 +108,34 @@ Result<SplitBehavior> ParseBehavior(const JsonObject& json, std::string_view oth
       "behavior");
 }
 
-/// A known expression matches everything, so that these behaviours all give its matches.
-Result<PreTokenizerStage> ParseExpressionSplit(const std::string& expression,
-                                               const JsonObject& json) {
+Result<PreTokenizerStage> ParseSplit(const JsonObject& json) {
+  using Kind = PreTokenizerStage::Kind;
   PreTokenizerStage stage;
-  stage.kind = PreTokenizerStage::Kind::kExpression;
-  stage.expression = FindSplitPattern(expression);
+  ASSIGN_OR_RETURN(StagePattern pattern, ParsePattern(json, "pre-tokenizer Split"));
+  ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, ""));
+  ASSIGN_OR_RETURN(stage.invert, json.RequiredBool("invert"));
+  if (!pattern.is_regex) {
+    stage.kind = Kind::kPattern;
+    stage.pattern = std::move(pattern.text);
+    return stage;
+  }
+  // A known expression matches everything, so that these behaviours give its matches.
+  const bool gives_matches = stage.behavior == SplitBehavior::kIsolated ||
+                             (stage.behavior == SplitBehavior::kRemoved && stage.invert);
+  stage.expression = gives_matches ? FindSplitPattern(pattern.text) : std::nullopt;
+  stage.kind = stage.expression ? Kind::kKnownExpression : Kind::kExpression;
   if (!stage.expression) {
-    return NotServed(json, "pre-tokenizer Split with the Regex", expression);
+    ASSIGN_OR_RETURN(stage.regex, CompilePattern(json, pattern));
   }
-  ASSIGN_OR_RETURN(const SplitBehavior behavior, ParseBehavior(json, ""));
-  ASSIGN_OR_RETURN(const bool invert, json.RequiredBool("invert"));
-  const bool gives_matches =
-      behavior == SplitBehavior::kIsolated || (behavior == SplitBehavior::kRemoved && invert);
-  if (!gives_matches) {
-    return NotServed(json, "pre-tokenizer Split with a Regex",
-                     "unless Isolated, or Removed and inverted");
-  }
+  return stage;
+}
+
+Result<PreTokenizerStage> ParseFixedLength(const JsonObject& json) {
+  constexpr int64_t kMaxLength = 1 << 20;
+  PreTokenizerStage stage;
+  stage.kind = PreTokenizerStage::Kind::kFixedLength;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> length, json.Integer("length", 1, kMaxLength));
+  stage.length = static_cast<size_t>(length.value_or(5));
   return stage;
 }
 
@@ -182,14 +197,9 @@ Result<PreTokenizerStage> ParsePreTokenizerStage(const std::string& type, const 
     ASSIGN_OR_RETURN(const bool individual, json.RequiredBool("individual_digits"));
     stage.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
   } else if (type == "Split") {
-    ASSIGN_OR_RETURN(const std::optional<std::string> expression, ParseExpression(json));
-    if (expression) {
-      return ParseExpressionSplit(*expression, json);
-    }
-    stage.kind = Kind::kPattern;
-    ASSIGN_OR_RETURN(stage.pattern, ParseLiteralPattern(json, "pre-tokenizer Split"));
-    ASSIGN_OR_RETURN(stage.behavior, ParseBehavior(json, ""));
-    ASSIGN_OR_RETURN(stage.invert, json.RequiredBool("invert"));
+    return ParseSplit(json);
+  } else if (type == "FixedLength") {
+    return ParseFixedLength(json);
   } else if (type == "ByteLevel") {
     return ParseByteLevel(json);
   } else if (type == "Metaspace") {

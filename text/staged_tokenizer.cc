@@ -90,6 +90,7 @@ Status StagedTokenizer::AddTokens(const std::vector<AddedToken>& settled) {
       continue;
     }
     const std::string_view pattern = normalizer_.Normalize(token.content, scratch);
+    RETURN_IF_ERROR(scratch.status);
     if (pattern.empty()) {
       return Unimplemented(
           fmt::format("an added token that normalizes to nothing is not served: id {}", token.id),
@@ -106,9 +107,10 @@ Status StagedTokenizer::AddTokens(const std::vector<AddedToken>& settled) {
   return {};
 }
 
-void StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options,
-                             EncodeScratch& scratch, std::vector<int32_t>& ids) const {
+Status StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options,
+                               EncodeScratch& scratch, std::vector<int32_t>& ids) const {
   assert(!unicode::FindInvalidUtf8(text).has_value());
+  scratch.status = {};
   const auto take_token = [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); };
   const auto encode_normalized = [&](std::string_view normalized) {
     for (const std::string_view piece : pre_tokenizer_.Split(normalized, scratch)) {
@@ -127,6 +129,7 @@ void StagedTokenizer::Encode(std::string_view text, const EncodeOptions& options
                                 encode_normalized, take_token);
       },
       take_token);
+  return scratch.status;
 }
 
 /// Encodes a section that begins with the first byte of the text, for a pre-tokenizer that needs to
@@ -147,10 +150,11 @@ void StagedTokenizer::EncodeBeginning(std::string_view raw, const EncodeOptions&
       [&ids](int32_t id, std::string_view /*match*/) { ids.push_back(id); });
 }
 
-void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions& options,
-                                      EncodeScratch& scratch, std::vector<int32_t>& ids,
-                                      TokenSpans& spans) const {
+Status StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions& options,
+                                        EncodeScratch& scratch, std::vector<int32_t>& ids,
+                                        TokenSpans& spans) const {
   assert(!unicode::FindInvalidUtf8(text).has_value());
+  scratch.status = {};
   spans.clear();
   const auto take_token = [&](int32_t id, std::string_view match, ByteSpan span) {
     spans.added.push_back({spans.spans.size(), CountSpacesAround(match)});
@@ -186,6 +190,7 @@ void StagedTokenizer::EncodeWithSpans(std::string_view text, const EncodeOptions
                      const auto begin = static_cast<uint32_t>(position(match, text));
                      take_token(id, match, {begin, begin + static_cast<uint32_t>(match.size())});
                    });
+  return scratch.status;
 }
 
 void StagedTokenizer::EncodePiece(std::string_view piece, std::span<const ByteSpan> origins,
@@ -216,7 +221,7 @@ Result<std::string> StagedTokenizer::Decode(std::span<const int32_t> ids,
       tokens.emplace_back(token);
     }
   }
-  std::string text = decoder_.value().Decode(std::move(tokens));
+  ASSIGN_OR_RETURN(std::string text, decoder_.value().Decode(std::move(tokens)));
   return options.clean_up_spaces ? CleanUpSpaces(std::move(text)) : text;
 }
 

@@ -35,10 +35,11 @@ class StagedTokenizer final : public Tokenizer {
                                                          const std::vector<AddedToken>& added,
                                                          Result<Decoder> decoder = Decoder());
 
-  void Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
-              std::vector<int32_t>& ids) const override;
-  void EncodeWithSpans(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
-                       std::vector<int32_t>& ids, TokenSpans& spans) const override;
+  Status Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
+                std::vector<int32_t>& ids) const override;
+  Status EncodeWithSpans(std::string_view text, const EncodeOptions& options,
+                         EncodeScratch& scratch, std::vector<int32_t>& ids,
+                         TokenSpans& spans) const override;
   Result<std::string> Decode(std::span<const int32_t> ids,
                              const DecodeOptions& options) const override;
   std::string_view Piece(int32_t id) const override { return vocabulary_.Piece(id); }

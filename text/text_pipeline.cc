@@ -86,16 +86,15 @@ class TextPipeline::Impl {
       : tokenizer(std::move(file.tokenizer)), post_processor(std::move(file.post_processor)) {}
 
   /// The tokens of one text. `ids` and `spans` are of the scratch.
-  KeptTokens Tokenize(std::string_view text, const PipelineOptions& options, EncodeScratch& scratch,
-                      std::vector<int32_t>& ids, TokenSpans& spans) const {
+  Result<KeptTokens> Tokenize(std::string_view text, const PipelineOptions& options,
+                              EncodeScratch& scratch, std::vector<int32_t>& ids,
+                              TokenSpans& spans) const {
     ids.clear();
     const EncodeOptions encode_options = {.parse_special = options.parse_special};
-    if (options.with_spans) {
-      tokenizer->EncodeWithSpans(text, encode_options, scratch, ids, spans);
-    } else {
-      tokenizer->Encode(text, encode_options, scratch, ids);
-    }
-    return {&ids, options.with_spans ? &spans : nullptr, text, 0, 0, ids.size()};
+    RETURN_IF_ERROR(options.with_spans
+                        ? tokenizer->EncodeWithSpans(text, encode_options, scratch, ids, spans)
+                        : tokenizer->Encode(text, encode_options, scratch, ids));
+    return KeptTokens{&ids, options.with_spans ? &spans : nullptr, text, 0, 0, ids.size()};
   }
 
   /// Of prompt and text, joined as text: the reference puts the prompt before the tokenizer.
@@ -112,12 +111,12 @@ class TextPipeline::Impl {
 
   /// Tokens of the prompt by itself, as the reference counts them; no more than `num_tokens`, which
   /// is fewer where the prompt's last word grows into the text.
-  size_t CountPrompt(const PipelineOptions& options, size_t num_tokens,
-                     EncodeScratch& scratch) const {
+  Result<size_t> CountPrompt(const PipelineOptions& options, size_t num_tokens,
+                             EncodeScratch& scratch) const {
     scratch.prompt_ids.clear();
     if (!options.prompt.empty()) {
-      tokenizer->Encode(options.prompt, {.parse_special = options.parse_special}, scratch,
-                        scratch.prompt_ids);
+      RETURN_IF_ERROR(tokenizer->Encode(options.prompt, {.parse_special = options.parse_special},
+                                        scratch, scratch.prompt_ids));
     }
     return std::min(scratch.prompt_ids.size(), num_tokens);
   }
@@ -149,8 +148,8 @@ Result<TokenSequence> TextPipeline::Impl::Finish(const SequenceTemplate& frame,
   sequence.untruncated_tokens = static_cast<int32_t>(num_untruncated);
   if (options.exclude_prompt_from_pooling && !options.prompt.empty()) {
     const int32_t num_leading = add_special_tokens ? frame.num_leading_tokens() : 0;
-    sequence.pooling_start =
-        num_leading + static_cast<int32_t>(CountPrompt(options, first.ids->size(), scratch));
+    ASSIGN_OR_RETURN(const size_t num_prompt, CountPrompt(options, first.ids->size(), scratch));
+    sequence.pooling_start = num_leading + static_cast<int32_t>(num_prompt);
     if (sequence.pooling_start >= static_cast<int32_t>(sequence.ids.size())) {
       return InvalidArgument("text has no tokens beside its prompt, which pooling leaves out");
     }
@@ -183,7 +182,8 @@ Result<TokenSequence> TextPipeline::Encode(std::string_view text, const Pipeline
       return InvalidArgument("truncation is to shorten the second text, and there is none");
     }
     const size_t room = Room(policy, num_special);
-    const size_t num_prompt = impl_->CountPrompt(options, kept.ids->size(), scratch);
+    ASSIGN_OR_RETURN(const size_t num_prompt,
+                     impl_->CountPrompt(options, kept.ids->size(), scratch));
     if (room <= num_prompt) {
       return NoRoom(policy, num_special, num_prompt);
     }
@@ -202,8 +202,9 @@ Result<TokenSequence> TextPipeline::EncodePair(std::string_view first, std::stri
   const LengthPolicy& policy = options.length;
   RETURN_IF_ERROR(CheckUtf8(second, "second text"));
   ASSIGN_OR_RETURN(KeptTokens kept, impl_->TokenizeWithPrompt(first, options, scratch));
-  KeptTokens kept_second =
-      impl_->Tokenize(second, options, scratch, scratch.second_ids, scratch.second_spans);
+  ASSIGN_OR_RETURN(
+      KeptTokens kept_second,
+      impl_->Tokenize(second, options, scratch, scratch.second_ids, scratch.second_spans));
   const auto num_special =
       static_cast<size_t>(options.add_special_tokens ? frame.num_special_tokens() : 0);
   const size_t num_tokens = kept.ids->size() + kept_second.ids->size() + num_special;
@@ -214,7 +215,8 @@ Result<TokenSequence> TextPipeline::EncodePair(std::string_view first, std::stri
     const size_t room = Room(policy, num_special);
     const std::optional<PairRoom> rooms =
         ShareRoom(policy.pair, room, kept.ids->size(), kept_second.ids->size());
-    const size_t num_prompt = impl_->CountPrompt(options, kept.ids->size(), scratch);
+    ASSIGN_OR_RETURN(const size_t num_prompt,
+                     impl_->CountPrompt(options, kept.ids->size(), scratch));
     if (!rooms || (num_prompt > 0 && rooms->first <= num_prompt && num_prompt < kept.ids->size())) {
       return NoRoom(policy, num_special, num_prompt);
     }

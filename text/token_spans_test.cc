@@ -25,8 +25,8 @@ std::vector<std::string> Passages(const std::string& json, std::string_view text
   std::vector<int32_t> ids;
   std::vector<int32_t> plain_ids;
   TokenSpans spans;
-  file.tokenizer->EncodeWithSpans(text, {}, scratch, ids, spans);
-  file.tokenizer->Encode(text, {}, scratch, plain_ids);
+  EXPECT_TRUE(file.tokenizer->EncodeWithSpans(text, {}, scratch, ids, spans).ok());
+  EXPECT_TRUE(file.tokenizer->Encode(text, {}, scratch, plain_ids).ok());
   EXPECT_EQ(ids, plain_ids);
   EXPECT_EQ(spans.spans.size(), ids.size());
   std::vector<std::string> passages;

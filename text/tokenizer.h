@@ -38,15 +38,16 @@ class Tokenizer {
 
   /// Appends the ids of `text`, equal to the reference library's with add_special_tokens = false.
   /// `text` must be valid UTF-8 (checked by callers at the edge; invalid bytes are a CHECK in debug
-  /// builds only). NUL is a character.
-  virtual void Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
-                      std::vector<int32_t>& ids) const = 0;
+  /// builds only). NUL is a character. Error: kInvalidArgument where a regular expression of the
+  /// file gives up on this text (regex.h); what was appended is then to be dropped.
+  virtual Status Encode(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
+                        std::vector<int32_t>& ids) const = 0;
 
   /// The same, and overwrites `spans` with what each of the ids that it appends stands for, equal
   /// to the reference's offsets. Costs about twice as much.
-  virtual void EncodeWithSpans(std::string_view text, const EncodeOptions& options,
-                               EncodeScratch& scratch, std::vector<int32_t>& ids,
-                               TokenSpans& spans) const = 0;
+  virtual Status EncodeWithSpans(std::string_view text, const EncodeOptions& options,
+                                 EncodeScratch& scratch, std::vector<int32_t>& ids,
+                                 TokenSpans& spans) const = 0;
 
   /// The text of token ids, equal to the reference's `decode`; ids that do not exist are left out.
   /// Always valid UTF-8. Error: kUnimplemented or kInvalidArgument naming the part of the file's

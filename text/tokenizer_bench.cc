@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/json.h"
 #include "text/encode_scratch.h"
 #include "text/tokenizer_file.h"
@@ -48,7 +49,7 @@ void EncodeAll(benchmark::State& state, const std::string& tokenizer, const std:
   for (auto _ : state) {
     for (const std::string& text : texts) {
       ids.clear();
-      file.tokenizer->Encode(text, {}, scratch, ids);
+      CHECK(file.tokenizer->Encode(text, {}, scratch, ids).ok());
       benchmark::DoNotOptimize(ids.data());
       num_bytes += static_cast<int64_t>(text.size());
     }
@@ -79,7 +80,7 @@ void EncodeQueriesUnseen(benchmark::State& state) {
   for (auto _ : state) {
     const std::string& text = texts[next++ % texts.size()];
     ids.clear();
-    file.tokenizer->Encode(text, {}, scratch, ids);
+    CHECK(file.tokenizer->Encode(text, {}, scratch, ids).ok());
     benchmark::DoNotOptimize(ids.data());
     num_bytes += static_cast<int64_t>(text.size());
   }
@@ -100,7 +101,7 @@ void Encode512TokensUnseen(benchmark::State& state) {
       const size_t begin = end;
       end = std::min(abstract.find(' ', begin + 1), abstract.size());
       ids.clear();
-      file.tokenizer->Encode(abstract.substr(begin, end - begin), {}, scratch, ids);
+      CHECK(file.tokenizer->Encode(abstract.substr(begin, end - begin), {}, scratch, ids).ok());
       num_tokens += static_cast<int64_t>(ids.size());
     }
     if (num_tokens == 512) {
@@ -113,7 +114,7 @@ void Encode512TokensUnseen(benchmark::State& state) {
   size_t next = 0;
   for (auto _ : state) {
     ids.clear();
-    file.tokenizer->Encode(texts[next++ % texts.size()], {}, scratch, ids);
+    CHECK(file.tokenizer->Encode(texts[next++ % texts.size()], {}, scratch, ids).ok());
     benchmark::DoNotOptimize(ids.data());
   }
 }

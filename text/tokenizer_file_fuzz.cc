@@ -22,7 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bouquet::text::EncodeScratch scratch;
   std::vector<int32_t> ids;
   const std::string_view text = "Bad  [SEP] cabbage, jade [MASK]! 中国 \u0130e\u0301\u0327 각 12";
-  file.value().tokenizer->Encode(text, {}, scratch, ids);
+  const bouquet::Status status = file.value().tokenizer->Encode(text, {}, scratch, ids);
+  if (!status.ok()) {
+    return 0;  // an expression of the file gave up
+  }
   for (const int32_t id : ids) {
     CHECK_GE(id, 0);
     CHECK_LT(id, file.value().tokenizer->vocabulary_size());

@@ -22,7 +22,7 @@ Status ParseError(const std::string& json) {
 std::vector<int32_t> Ids(const TokenizerFile& file, std::string_view text) {
   EncodeScratch scratch;
   std::vector<int32_t> ids;
-  file.tokenizer->Encode(text, {}, scratch, ids);
+  EXPECT_TRUE(file.tokenizer->Encode(text, {}, scratch, ids).ok());
   return ids;
 }
 
@@ -40,7 +40,19 @@ TEST(TokenizerFileTest, RefusesOtherKindsByName) {
     EXPECT_THAT(status.message(), HasSubstr("takes token ids: " + kind));
   };
   expect_kind(R"({"type": "Other", "vocab": [["a", -1.0]], "unk_id": 0})", "Other");
-  expect_kind(R"({"vocab": {"a": 0}, "unk_token": "a"})", "WordLevel");
+}
+
+TEST(TokenizerFileTest, ReadsWordLevelWithAndWithoutModelType) {
+  for (const char* type : {"", R"("type": "WordLevel", )"}) {
+    const std::string model = std::string(type) + R"("vocab": {"a": 0, "b": 1}, "unk_token": "a"})";
+    const auto file = ParseTokenizerJson(
+        R"({"pre_tokenizer": {"type": "Whitespace"}, "model": {)" + model + "}", "t", false);
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    EXPECT_THAT(Ids(file.value(), "b c bb"), ElementsAre(1, 0, 0));
+  }
+  const Status status = ParseError(R"({"model": {"vocab": {"a": 0}, "unk_token": "b"}})");
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("\"unk_token\" is not in the vocabulary: \"b\""));
 }
 
 TEST(TokenizerFileTest, ReadsByteLevelBpeWithMergesAsStringsOrPairs) {
@@ -77,7 +89,8 @@ TEST(TokenizerFileTest, NamesWhatIsWrongWithABpeModel) {
   expect_message(SmallBpeWith("\"dropout\": null", "\"dropout\": 0.1"), kNotServed, "dropout");
   expect_message(SmallBpeWith("\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"w\""),
                  kNotServed, "end_of_word_suffix");
-  expect_message(SmallBpeWith("(?i:'s", "(?i:'x"), kNotServed, "(?i:'x");
+  expect_message(SmallBpeWith("(?i:'s", "(?~'s"), kNotServed, "not served: (?~'");
+  expect_message(SmallBpeWith("(?i:'s", "(?i:('s"), kWrong, "mistake: end pattern with unmatched");
   expect_message(SmallTokenizerWith("{\"type\": \"BertPreTokenizer\"}",
                                     "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}"),
                  kNotServed, "ByteLevel pre-tokenizer is served with BPE only");
@@ -107,16 +120,19 @@ TEST(TokenizerFileTest, RefusesStagesThatAreNotServedByName) {
   };
   expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"Other\"",
                "normalizer is not served: Other");
-  expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"ByteLevel\"", "ByteLevel");
+  expect_named("\"type\": \"BertNormalizer\"", "\"type\": \"Prepend\", \"prepend\": \"\"",
+               "Prepend with an empty \"prepend\"");
   expect_named("\"type\": \"BertNormalizer\"",
-               "\"type\": \"Replace\", \"content\": \"\", \"pattern\": {\"Regex\": \"a+\"}",
-               "Regex");
+               "\"type\": \"Replace\", \"content\": \"\", \"pattern\": {\"Regex\": \"(?x)a\"}",
+               "group of this kind is not served: (?x)");
   expect_named("\"type\": \"BertPreTokenizer\"", "\"type\": \"Other\"",
                "pre-tokenizer is not served: Other");
   expect_named("\"type\": \"BertPreTokenizer\"",
                "\"type\": \"Split\", \"invert\": false, \"behavior\": \"Removed\", \"pattern\": "
-               "{\"Regex\": \"a\"}",
-               "Regex");
+               "{\"Regex\": \"\\\\X\"}",
+               "this escape is not served: \\X");
+  expect_named("\"type\": \"BertPreTokenizer\"", "\"type\": \"UnicodeScripts\"",
+               "pre-tokenizer is not served: UnicodeScripts");
   expect_named("\"type\": \"TemplateProcessing\"", "\"type\": \"Other\"",
                "post-processor is not served: Other");
   expect_named("\"version\": \"1.0\"", "\"version\": \"2.0\"", "2.0");

@@ -65,6 +65,13 @@ std::vector<TokenizerFile> LoadConfigurations() {
   add(SmallUnigramWith("\"byte_fallback\": false", "\"byte_fallback\": true"));
   add(std::string(bouquet::text::kSmallLlamaJson));
   add(SmallLlamaWith("\"byte_fallback\": true", "\"byte_fallback\": false"));
+  add(SmallTokenizerWith(kPreTokenizer, R"json({"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "\\p{L}\\p{M}*|(?=\\d)|[^\\S\\n]+(?!\\w)"},
+       "invert": false, "behavior": "MergedWithPrevious"},
+      {"type": "FixedLength", "length": 3}]})json"));
+  add(SmallTokenizerWith(kNormalizer, R"json({"type": "Sequence", "normalizers": [
+      {"type": "Replace", "pattern": {"Regex": "\\s+|(?<=\\p{Lu})(?=\\p{Ll})"}, "content": " b"},
+      {"type": "ByteLevel"}])json"));
   for (const bouquet::sentencepiece::Model& model :
        {bouquet::text::SmallUnigramModel(), bouquet::text::SmallBpeModel()}) {
     files.push_back(
@@ -76,7 +83,7 @@ std::vector<TokenizerFile> LoadConfigurations() {
 std::vector<int32_t> Encode(const TokenizerFile& file, std::string_view text, bool parse_special,
                             EncodeScratch& scratch) {
   std::vector<int32_t> ids;
-  file.tokenizer->Encode(text, {.parse_special = parse_special}, scratch, ids);
+  CHECK(file.tokenizer->Encode(text, {.parse_special = parse_special}, scratch, ids).ok());
   return ids;
 }
 
@@ -99,8 +106,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CHECK(Encode(file, text, parse_special, used) == ids);
   bouquet::text::TokenSpans spans;
   std::vector<int32_t> ids_with_spans;
-  file.tokenizer->EncodeWithSpans(text, {.parse_special = parse_special}, used, ids_with_spans,
-                                  spans);
+  CHECK(file.tokenizer
+            ->EncodeWithSpans(text, {.parse_special = parse_special}, used, ids_with_spans, spans)
+            .ok());
   CHECK(ids_with_spans == ids);
   CHECK_EQ(spans.spans.size(), ids.size());
   for (const auto& [begin, end] : spans.spans) {

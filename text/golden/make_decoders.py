@@ -36,6 +36,7 @@ def decoders():
     yield {"type": "ByteFallback"}
     yield {"type": "Fuse"}
     yield {"type": "Replace", "pattern": {"String": "x"}, "content": "yy"}
+    yield {"type": "Replace", "pattern": {"Regex": r"[\p{L}h]+|(?= )"}, "content": "<>"}
     yield {"type": "Sequence", "decoders": [
         {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
         {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}

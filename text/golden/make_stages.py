@@ -72,6 +72,14 @@ def split(pattern, behavior, invert=False):
     return {"type": "Split", "pattern": {"String": pattern}, "behavior": behavior, "invert": invert}
 
 
+def split_regex(expression, behavior="Isolated", invert=False):
+    return {"type": "Split", "pattern": {"Regex": expression}, "behavior": behavior, "invert": invert}
+
+
+def replace_regex(expression, content):
+    return {"type": "Replace", "pattern": {"Regex": expression}, "content": content}
+
+
 def nf(name):
     return {"type": name}
 
@@ -84,6 +92,13 @@ def tokenizer(normalizer, pre_tokenizer, post_processor=None, tokens=None, prefi
             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": prefix,
                       "max_input_chars_per_word": longest, "vocab": VOCABULARY}}
 
+
+def word_level(normalizer, pre_tokenizer, tokens=None):
+    description = tokenizer(normalizer, pre_tokenizer, BERT_TEMPLATE, tokens)
+    return {**description, "model": {"type": "WordLevel", "unk_token": "[UNK]", "vocab": VOCABULARY}}
+
+
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 FLAGGED = special_added() + [
     added("<left>", lstrip=True), added("<right>", rstrip=True), added("<both>", lstrip=True, rstrip=True),
@@ -125,6 +140,20 @@ def configurations():
         yield f"punctuation {behavior}", tokenizer(None, {"type": "Punctuation", "behavior": behavior})
         for invert in (False, True):
             yield f"split {behavior} {invert}", tokenizer(None, split("ab", behavior, invert))
+            yield f"expression {behavior} {invert}", tokenizer(None, split_regex(r"[\p{L}\p{M}]+b|\s*", behavior, invert))
+            yield f"known expression {behavior} {invert}", tokenizer(None, split_regex(GPT2, behavior, invert))
+    yield "expression with every class", tokenizer(None, sequence("pretokenizers", split_regex(
+        r"(?i:foo|é)|\p{Lu}[\p{Ll}\p{Han}]*|\p{P}\P{Z}?|[^\S\r\n]+|\d{1,2}|(?<=a)\W|[\w.-]+(?!\w)", "Isolated"), WHITESPACE))
+    yield "fixed length", tokenizer(nf("Lowercase"), {"type": "FixedLength", "length": 3})
+    yield "fixed length in words", tokenizer(nf("NFC"), sequence("pretokenizers", WHITESPACE, {"type": "FixedLength"}))
+    yield "replace expressions", tokenizer(sequence("normalizers", replace_regex(r"\p{M}+|o(?=o)", ""), replace_regex(
+        r"(?i)[x-z]|\s+$", "é b")), WHITESPACE)
+    yield "replace between", tokenizer(sequence("normalizers", {"type": "Prepend", "prepend": "a"}, replace_regex(
+        r"(?<=[a-y])(?=\p{L})", "12")), WHITESPACE)
+    yield "byte level normalizer", tokenizer(
+        sequence("normalizers", nf("NFD"), nf("ByteLevel")), {"type": "FixedLength", "length": 1})
+    yield "words", word_level(bert(), BERT_PRE)
+    yield "words cased", word_level(None, WHITESPACE, tokens=FLAGGED)
     yield "punctuation by default", tokenizer(nf("Lowercase"), {"type": "Punctuation"})
     yield "digits alone", tokenizer(None, sequence("pretokenizers", WHITESPACE, {"type": "Digits", "individual_digits": True}))
     yield "digits in runs", tokenizer(None, sequence("pretokenizers", WHITESPACE, {"type": "Digits", "individual_digits": False}))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes properties_tables.inc, normalization_tables.inc and grapheme_tables.inc.
+"""Writes properties_tables.inc, normalization_tables.inc, grapheme_tables.inc and regex_tables.inc.
 
     python3 -m venv v && v/bin/pip install tokenizers==0.23.3 unicodedata2==17.0.1
     v/bin/python text/unicode/make_tables.py text/unicode
@@ -7,7 +7,7 @@
 The reference library mixes four versions of Unicode, and equal ids need all of them:
   * whitespace, lowercase and numbers follow 17.0 (Rust's standard library), words the `regex` crate;
   * control, punctuation and nonspacing-mark categories follow 8.0 (the crate unicode_categories);
-  * letters, numbers and spaces in a pre-tokenizer's regular expression follow its engine, Oniguruma;
+  * classes in regular expressions follow the reference's engine, Oniguruma 6.9.10 (Unicode 16.0);
   * decomposition, composition and combining classes follow 9.0 (unicode-normalization-alignments);
   * grapheme clusters follow 17.0 (the crate unicode-segmentation 1.13.3).
 So each property of each code point is asked of the pinned library itself. Combining classes, which
@@ -165,6 +165,42 @@ def grapheme_classes():
     return classes
 
 
+CATEGORIES = ("Cc Cf Cn Co Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po Ps Sc Sk Sm So Zl Zp Zs").split()
+SCRIPTS = ("Arabic Armenian Bengali Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew Hiragana "
+           "Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Oriya Sinhala Tamil Telugu Thai Tibetan").split()
+
+
+def regex_members(expression):
+    """The code points that the expression for one character matches."""
+    kept = pre_tokenizers.Split(Regex(expression), "removed", invert=True).pre_tokenize_str("".join(map(chr, CODE_POINTS)))
+    return sorted(ord(c) for piece, _ in kept for c in piece)
+
+
+def regex_ranges(expression):
+    """[first, last, first, last, …]; nobody asks for the surrogates, which may lie in a range."""
+    ranges = []
+    for c in regex_members(expression):
+        if ranges and (ranges[-1] == c - 1 or (ranges[-1] == 0xD7FF and c == 0xE000)):
+            ranges[-1] = c
+        else:
+            ranges += [c, c]
+    return ranges
+
+
+def regex_tables():
+    starts = {}  # where a run of one category starts
+    for number, category in enumerate(CATEGORIES):
+        ranges = regex_ranges(f"\\p{{{category}}}")
+        starts.update({first: number for first in ranges[::2]})
+    assert min(starts) == 0
+    runs = [first << 8 | number for first, number in sorted(starts.items())]
+    scripts = {name: regex_ranges(f"\\p{{{name}}}") for name in SCRIPTS}
+    names = "constexpr std::string_view kCategoryNames[] = {%s};\n" % ", ".join(f'"{c}"' for c in CATEGORIES)
+    table = "constexpr Script kScripts[] = {\n%s};\n" % "".join(f'    {{"{n}", k{n}}},\n' for n in SCRIPTS)
+    return ([names, array("uint32_t", "kCategoryRuns", runs), array("char32_t", "kWordRanges", regex_ranges(r"\w"))]
+            + [array("char32_t", f"k{name}", ranges) for name, ranges in scripts.items()] + [table])
+
+
 def two_stage(values, block):
     """(stage 1: block numbers, stage 2: distinct blocks); trailing equal blocks are kept."""
     blocks, numbers, stage1 = [], {}, []
@@ -264,6 +300,8 @@ def main(folder):
                                            [v for kv in sorted(compatible_offsets.items()) for v in kv]),
         "// length, code points\n" + array("char32_t", "kDecompositions", data),
         "// first, second, composed\n" + array("uint32_t", "kCompositions", [v for p in pairs for v in p])])
+
+    write(folder + "/regex_tables.inc", regex_tables())
 
 
 if __name__ == "__main__":
