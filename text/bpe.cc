@@ -21,6 +21,8 @@ uint64_t KeyOf(int32_t left, int32_t right) {
   return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
 }
 
+// Up to here looking at all pairs each time beats a heap of them.
+constexpr size_t kFewSymbols = 48;
 // From here on a list for each rank beats one heap of all merges.
 constexpr size_t kLongPiece = 512;
 // A longer piece's buffers are given back: one of 10 MB needs 280 MB.
@@ -29,6 +31,14 @@ constexpr size_t kMostSymbolsKept = size_t{1} << 20;
 /// Heap order: the lowest rank on top, of equal ranks the leftmost.
 bool ComesLater(const BpeMerge& a, const BpeMerge& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+}
+
+/// Each symbol knows its neighbours from here on.
+void Link(std::vector<BpeSymbol>& symbols) {
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    symbols[i].previous = static_cast<int32_t>(i) - 1;
+    symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : -1;
+  }
 }
 
 }  // namespace
@@ -89,8 +99,12 @@ Status Bpe::AddTokens(const BpeSpec& spec) {
     bytes.reserve(size);  // never moves: entries point into it
   }
   bool has_empty_token = false;
+  std::vector<bool> has_token;  // by id
   for (const auto& [token, id] : spec.tokens) {
     num_ids_ = std::max(num_ids_, id + 1);
+    has_token.resize(static_cast<size_t>(num_ids_));
+    shares_ids_ = shares_ids_ || has_token[static_cast<size_t>(id)];
+    has_token[static_cast<size_t>(id)] = true;
     has_empty_token |= token.empty();
     if (!byte_level_) {
       entries.emplace_back(token, id);
@@ -319,10 +333,7 @@ void Bpe::Begin(std::string_view piece, std::vector<BpeSymbol>& symbols) const {
   if (unknown.id != kNone) {
     symbols.push_back(unknown);
   }
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    symbols[i].previous = static_cast<int32_t>(i) - 1;
-    symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : kNone;
-  }
+  Link(symbols);
 }
 
 /// `unknown` is an unknown token that has not been put down yet, since more may join it. The
@@ -382,9 +393,49 @@ void Bpe::QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_
 void Bpe::Merge(EncodeScratch& scratch) const {
   if (scratch.symbols.size() >= kLongPiece) {
     MergeLong(scratch.symbols, scratch.bpe_queue);
+  } else if (scratch.symbols.size() <= kFewSymbols && !shares_ids_) {
+    MergeFew(scratch.symbols);
   } else {
     MergeShort(scratch);
   }
+}
+
+void Bpe::MergeFew(std::vector<BpeSymbol>& symbols) const {
+  size_t count = symbols.size();
+  // Of each symbol and the next: the rank of their merge, and what it makes.
+  std::array<uint32_t, kFewSymbols> ranks;
+  std::array<int32_t, kFewSymbols> made;
+  const auto look_up = [&](size_t i) {
+    const MergeTable::Merge* merge = merges_.Find(symbols[i].id, symbols[i + 1].id);
+    ranks[i] = merge == nullptr ? kNoRank : merge->rank;
+    made[i] = merge == nullptr ? kNone : merge->id;
+  };
+  for (size_t i = 0; i + 1 < count; ++i) {
+    look_up(i);
+  }
+  while (count > 1) {
+    const auto end = static_cast<ptrdiff_t>(count) - 1;  // of the pairs
+    const ptrdiff_t at = std::min_element(ranks.begin(), ranks.begin() + end) - ranks.begin();
+    const auto left = static_cast<size_t>(at);
+    if (ranks[left] == kNoRank) {
+      break;
+    }
+    symbols[left].id = made[left];
+    symbols[left].num_bytes += symbols[left + 1].num_bytes;
+    symbols.erase(symbols.begin() + at + 1);
+    if (at + 1 < end) {
+      std::copy(ranks.begin() + at + 2, ranks.begin() + end, ranks.begin() + at + 1);
+      std::copy(made.begin() + at + 2, made.begin() + end, made.begin() + at + 1);
+    }
+    --count;
+    if (left + 1 < count) {
+      look_up(left);
+    }
+    if (left > 0) {
+      look_up(left - 1);
+    }
+  }
+  Link(symbols);
 }
 
 void Bpe::MergeShort(EncodeScratch& scratch) const {

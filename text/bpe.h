@@ -47,6 +47,7 @@ class Bpe final : public TokenModel {
 
  private:
   static constexpr int32_t kNone = -1;
+  static constexpr uint32_t kNoRank = UINT32_MAX;
 
   /// (left, right) → rank and merged token; open addressing, half full at most.
   class MergeTable {
@@ -76,6 +77,7 @@ class Bpe final : public TokenModel {
   void BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& symbols,
                         BpeSymbol& unknown) const;
   void Merge(EncodeScratch& scratch) const;
+  void MergeFew(std::vector<BpeSymbol>& symbols) const;
   void MergeShort(EncodeScratch& scratch) const;
   void MergeLong(std::vector<BpeSymbol>& symbols, BpeQueue& queue) const;
   bool MakeMerge(std::vector<BpeSymbol>& symbols, int32_t at, int32_t id) const;
@@ -97,6 +99,9 @@ class Bpe final : public TokenModel {
   bool byte_fallback_;
   bool fuse_unknown_;
   bool ignore_merges_;
+  // Whether an id may be that of several tokens, so that a merge may outlive a change of what it
+  // joins: the reference then makes it.
+  bool shares_ids_ = false;
   int32_t unknown_id_ = kNone;
   DoubleArrayTrie trie_;                                   // tokens as bytes of text
   std::unordered_map<std::string, int32_t> other_tokens_;  // that stand for no bytes
