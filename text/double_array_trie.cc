@@ -68,7 +68,7 @@ class DoubleArrayTrie::Builder {
   uint32_t FindBase() {
     // A node with many children looks at a bounded number of free slots before it takes fresh ones:
     // it keeps building linear, at a few per cent of space.
-    constexpr int kMaxTries = 64;
+    constexpr int kMaxTries = 16;
     int tries = 0;
     for (uint32_t slot = first_free_; slot != kNone && tries < kMaxTries; slot = next_[slot]) {
       if (slot < labels_.front()) {
@@ -125,34 +125,45 @@ class DoubleArrayTrie::Builder {
 
 namespace {
 
-/// The first 8 bytes as a number that compares as they do; shorter keys are filled up with 0.
-uint64_t PrefixNumber(std::string_view key) {
+/// 8 bytes of a key as a number that compares as they do; shorter keys are filled up with 0.
+uint64_t BytesAsNumber(std::string_view key, size_t begin) {
   uint64_t number = 0;
-  for (size_t i = 0; i < 8; ++i) {
+  for (size_t i = begin; i < begin + 8; ++i) {
     number = number << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0U);
   }
   return number;
 }
 
+/// A key as it is sorted: by its first 16 bytes, which hold the whole of most.
+struct SortKey {
+  uint64_t first;
+  uint64_t second;
+  uint32_t index;
+};
+
 /// The order of the keys, of equal ones that of the entries. Most comparisons look at numbers that
 /// lie side by side, not at bytes all over the file.
 std::vector<uint32_t> SortedOrder(const std::vector<DoubleArrayTrie::Entry>& entries) {
-  std::vector<std::pair<uint64_t, uint32_t>> order;
+  std::vector<SortKey> order;
   order.reserve(entries.size());
   for (const auto& [key, value] : entries) {
-    order.emplace_back(PrefixNumber(key), static_cast<uint32_t>(order.size()));
+    order.push_back(
+        {BytesAsNumber(key, 0), BytesAsNumber(key, 8), static_cast<uint32_t>(order.size())});
   }
-  std::ranges::sort(order, [&](const auto& a, const auto& b) {
+  std::ranges::sort(order, [&](const SortKey& a, const SortKey& b) {
     if (a.first != b.first) {
       return a.first < b.first;
     }
-    const int compared = entries[a.second].first.compare(entries[b.second].first);
-    return compared != 0 ? compared < 0 : a.second < b.second;
+    if (a.second != b.second) {
+      return a.second < b.second;
+    }
+    const int compared = entries[a.index].first.compare(entries[b.index].first);
+    return compared != 0 ? compared < 0 : a.index < b.index;
   });
   std::vector<uint32_t> indices;
   indices.reserve(order.size());
-  for (const auto& [prefix, index] : order) {
-    indices.push_back(index);
+  for (const SortKey& key : order) {
+    indices.push_back(key.index);
   }
   return indices;
 }
