@@ -54,6 +54,8 @@ TEST(RegexTest, KnowsClassesOfAllKinds) {
   EXPECT_THAT(Matches(R"(\P{L}+|\p{^N})", "ab12"), ElementsAre("a", "b", "12"));
   EXPECT_THAT(Matches(R"([\p{Han}\p{hira_gana}]+)", "日本のカ"), ElementsAre("日本の"));
   EXPECT_THAT(Matches(R"(\d+|\W)", "a1\u0661 _"), ElementsAre("1\u0661", " "));
+  EXPECT_THAT(Matches(R"(\w+)", "a½b"), ElementsAre("a½b"));
+  EXPECT_THAT(Matches(R"([\w]+)", "a½²b¾"), ElementsAre("a", "b"));
   EXPECT_THAT(Matches(R"([\w.-]+)", "a-b.c d"), ElementsAre("a-b.c", "d"));
   EXPECT_THAT(Matches(R"([]a]+|\[\\p)", "]a [\\p"), ElementsAre("]a", "[\\p"));
 }
@@ -78,6 +80,7 @@ TEST(RegexTest, RefusesMistakesAndWhatDependsOnTheVersionByName) {
   EXPECT_THAT(error("[[:alpha:]]"), HasSubstr("POSIX bracket"));
   EXPECT_THAT(error("(*FAIL)"), HasSubstr("callout"));
   EXPECT_THAT(error("(?{code})"), HasSubstr("group of this kind"));
+  EXPECT_THAT(error("(?a\u00E9\u4E00"), HasSubstr("not served: (?a\u00E9, in"));
   EXPECT_THAT(error("(?x) a b"), HasSubstr("(?x)"));
   EXPECT_THAT(error(R"([a-\w])"), HasSubstr("behind '-'"));
   EXPECT_THAT(error(R"([\w-z])"), HasSubstr("before '-'"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "text/unicode/regex_classes.h"
+#include "text/unicode/utf8.h"
 
 namespace bouquet::text {
 namespace {
@@ -53,8 +54,13 @@ class Translator {
   bool Follows(std::string_view text) const { return in_.substr(at_).starts_with(text); }
 
   Status Refuse(std::string_view what, size_t num_bytes) const {
-    return Unimplemented(fmt::format("a regular expression with {} is not served: {}, in: {}", what,
-                                     in_.substr(at_, num_bytes), in_));
+    std::string_view passage = in_.substr(at_, num_bytes);
+    if (at_ + passage.size() < in_.size()) {  // not through a character
+      const size_t last = unicode::LastCodePointStart(passage);
+      passage = in_.substr(at_, last + unicode::Decode(in_.substr(at_ + last)).num_bytes);
+    }
+    return Unimplemented(
+        fmt::format("a regular expression with {} is not served: {}, in: {}", what, passage, in_));
   }
 
   /// A '[' and what stands at its beginning, where ']' is a character.
@@ -102,8 +108,8 @@ class Translator {
       case 'D': return PutClass(*unicode::FindRegexClass("Nd"), true, 2);
       case 's': return PutClass(unicode::RegexSpaceClass(), false, 2);
       case 'S': return PutClass(unicode::RegexSpaceClass(), true, 2);
-      case 'w': return PutClass(unicode::RegexWordClass(), false, 2);
-      case 'W': return PutClass(unicode::RegexWordClass(), true, 2);
+      case 'w': return PutClass(unicode::RegexWordClass(depth_ > 0), false, 2);
+      case 'W': return PutClass(unicode::RegexWordClass(depth_ > 0), true, 2);
       default: break;
     }
     constexpr std::string_view kSameInAllVersions = "nrtfvaexuAzZhHKk";

@@ -69,7 +69,25 @@ std::optional<std::vector<CodePointRange>> FindRegexClass(std::string_view name)
   return script == std::end(kScripts) ? std::nullopt : std::optional(Ranges(script->ranges));
 }
 
-std::vector<CodePointRange> RegexWordClass() { return Ranges(kWordRanges); }
+std::vector<CodePointRange> RegexWordClass(bool in_set) {
+  constexpr std::u32string_view kNotInSets = U"\u00B2\u00B3\u00B9\u00BC\u00BD\u00BE";
+  std::vector<CodePointRange> ranges;
+  for (const auto& [first, last] : Ranges(kWordRanges)) {
+    char32_t begin = first;
+    for (const char32_t c : kNotInSets) {
+      if (in_set && begin <= c && c <= last) {
+        if (begin < c) {
+          ranges.push_back({begin, c - 1});
+        }
+        begin = c + 1;
+      }
+    }
+    if (begin <= last) {
+      ranges.push_back({begin, last});
+    }
+  }
+  return ranges;
+}
 
 std::vector<CodePointRange> RegexSpaceClass() {
   std::vector<CodePointRange> ranges;

@@ -19,8 +19,8 @@ struct CodePointRange {
 /// ("Han"); nullopt for another name. Case, spaces, '-' and '_' do not count.
 std::optional<std::vector<CodePointRange>> FindRegexClass(std::string_view name);
 
-/// What \w matches.
-std::vector<CodePointRange> RegexWordClass();
+/// What \w matches. Within a set ([\w]) the reference's engine leaves out ² ³ ¹ ¼ ½ ¾.
+std::vector<CodePointRange> RegexWordClass(bool in_set);
 /// What \s matches.
 std::vector<CodePointRange> RegexSpaceClass();
 
