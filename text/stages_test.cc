@@ -1,9 +1,11 @@
-// Every stage that a tokenizer.json may carry, on vocabularies and texts of our own, against the
-// reference library's ids (golden/make_stages.py, golden/make_sentencepiece_stages.py).
+// Every stage that a tokenizer.json may carry, and whole tokenizers with trained vocabularies, on
+// texts of our own, against the reference library's ids (golden/make_stages.py,
+// golden/make_sentencepiece_stages.py, golden/make_trained.py).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -41,12 +43,21 @@ Result<std::unique_ptr<TextPipeline>> LoadPipeline(const std::string& json) {
   return TextPipeline::Load(folder.path(), false);
 }
 
-/// The parameter names the file of goldens.
-class StagesTest : public ::testing::TestWithParam<std::string> {
+/// A file of goldens, and what it must hold at least: one cut short proves nothing.
+struct Golden {
+  std::string name;
+  size_t least_texts;
+  size_t least_configurations;
+};
+
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
+class StagesTest : public ::testing::TestWithParam<Golden> {
  protected:
   StagesTest()
-      : golden_(JsonDocument::ParseFile(testing::SourcePath("text/golden/" + GetParam() + ".json"))
-                    .value()) {
+      : golden_(
+            JsonDocument::ParseFile(testing::SourcePath("text/golden/" + GetParam().name + ".json"))
+                .value()) {
     for (const element text : golden_.root()["texts"]) {
       texts_.emplace_back(text.get_string().value());
     }
@@ -71,7 +82,8 @@ class StagesTest : public ::testing::TestWithParam<std::string> {
       check(configuration, TokenizerJson(configuration));
       ++count;
     }
-    EXPECT_GT(count, 30U);
+    EXPECT_GE(count, GetParam().least_configurations);
+    EXPECT_GE(texts_.size(), GetParam().least_texts);
   }
 
   JsonDocument golden_;
@@ -148,8 +160,11 @@ TEST_P(StagesTest, FrameTextsAndPairsWithTheReferenceIdsAndTypes) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, StagesTest, ::testing::Values("stages", "sentencepiece_stages"),
-                         [](const auto& golden) { return golden.param; });
+INSTANTIATE_TEST_SUITE_P(Goldens, StagesTest,
+                         ::testing::Values(Golden{"stages", 52, 50},
+                                           Golden{"sentencepiece_stages", 46, 35},
+                                           Golden{"trained", 180, 7}),
+                         [](const auto& golden) { return golden.param.name; });
 
 }  // namespace
 }  // namespace bouquet::text
