@@ -3,7 +3,7 @@
 
     parity.py compare PRINT_IDS DATA MODEL [TOKENIZER...]
                                                every text, code point and random string; exits 1 at a difference
-    parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_*stages.py
+    parity.py compare-stages PRINT_IDS         the same with every configuration of golden/make_*.py that has some
     parity.py compare-spans PRINT_IDS DATA MODEL [TOKENIZER...]
                                                what each id stands for, and sequences with special tokens, types,
                                                special mask, cut in every way; compare-stages does so as well
@@ -292,8 +292,11 @@ def compare_stages(print_ids):
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "golden"))
     import make_sentencepiece_stages
     import make_stages
+    import make_trained
     differing = 0
-    for module, name, description in ((m, *c) for m in (make_stages, make_sentencepiece_stages) for c in m.configurations()):
+    sources = [(make_stages, make_stages.configurations), (make_sentencepiece_stages, make_sentencepiece_stages.configurations),
+               (make_trained, make_trained.trained_configurations)]
+    for module, name, description in ((m, *c) for m, configurations in sources for c in configurations()):
         tokenizer = make_stages.build(description)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "tokenizer.json"

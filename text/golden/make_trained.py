@@ -228,18 +228,21 @@ PAIRS = [("the tokens", "of a sequence"), ("Größe", "世界 \U0001f600"), ("",
          ("<s>a [MASK]", "<mask> b<|im_end|>")]
 
 
-def main(arguments):
-    retrain = arguments[:1] == ["--retrain"]
-    out = pathlib.Path(arguments[-1])
+def trained_configurations(retrain=False, kept=ROOT / "text/golden/trained.json"):
+    """Name and description, with the model that `kept` has or, where it has none, a newly trained one."""
     known = {}
-    if not retrain and out.exists():
-        known = {c["name"]: c["tokenizer"]["model"] for c in json.loads(out.read_text())["configurations"]}
-    complete = []
+    if not retrain and kept.exists():
+        known = {c["name"]: c["tokenizer"]["model"] for c in json.loads(kept.read_text())["configurations"]}
     for name, description, make_model in configurations():
-        model = known.get(name) or make_model()
-        print(f"{name}: {len(model['vocab'])} tokens, {'kept' if name in known else 'trained'}")
-        complete.append((name, {**description, "model": model}))
-    make_stages.write(out, {}, TEXTS, PAIRS, complete)
+        yield name, {**description, "model": known.get(name) or make_model()}
+
+
+def main(arguments):
+    out = pathlib.Path(arguments[-1])
+    described_models = list(trained_configurations(arguments[0] == "--retrain", out))
+    make_stages.write(out, {}, TEXTS, PAIRS, described_models)
+    for name, description in described_models:
+        print(f"{name}: {len(description['model']['vocab'])} tokens")
 
 
 if __name__ == "__main__":
