@@ -120,6 +120,11 @@ Status Bpe::AddTokens(const BpeSpec& spec) {
   trie_ = DoubleArrayTrie::Build(entries);
   num_tokens_ = trie_.num_keys() + other_tokens_.size() + (has_empty_token ? 1 : 0);
   whole_ = std::make_unique<std::atomic<Whole>[]>(static_cast<size_t>(num_ids_));
+  std::vector<bool> is_taken(static_cast<size_t>(num_ids_));
+  for (const auto& [token, id] : spec.tokens) {
+    has_shared_ids_ |= is_taken[static_cast<size_t>(id)];
+    is_taken[static_cast<size_t>(id)] = true;
+  }
   for (uint32_t byte = 0; byte < 256; ++byte) {
     byte_ids_[byte] = byte_fallback_ ? Id(fmt::format("<0x{:02X}>", byte))
                       : byte_level_  ? Id(TokenOfByte(static_cast<uint8_t>(byte)))
@@ -209,7 +214,8 @@ void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int
   }
   uint32_t position = 0;
   while (!piece.empty()) {
-    const std::string_view part = piece.substr(0, byte_level_ ? piece.size() : FirstCut(piece));
+    const bool is_cut = !byte_level_ && !has_shared_ids_;
+    const std::string_view part = piece.substr(0, is_cut ? FirstCut(piece) : piece.size());
     position = EncodePart(part, position, scratch, ids, spans);
     piece.remove_prefix(part.size());
   }
@@ -242,8 +248,9 @@ uint32_t Bpe::EncodePart(std::string_view part, uint32_t position, EncodeScratch
   const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, part);
   const int32_t whole_id =
       node == DoubleArrayTrie::kDead ? DoubleArrayTrie::kNoValue : trie_.Value(node);
-  std::atomic<Whole>* whole =
-      whole_id == DoubleArrayTrie::kNoValue ? nullptr : &whole_[static_cast<size_t>(whole_id)];
+  std::atomic<Whole>* whole = whole_id == DoubleArrayTrie::kNoValue || has_shared_ids_
+                                  ? nullptr
+                                  : &whole_[static_cast<size_t>(whole_id)];
   if (whole != nullptr && whole->load(std::memory_order_relaxed) == Whole::kOne) {
     ids.push_back(whole_id);
     const auto end = position + static_cast<uint32_t>(part.size());

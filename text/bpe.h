@@ -116,6 +116,9 @@ class Bpe final : public TokenModel {
   std::array<bool, 256> may_start_word_{};       // by first byte
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // by id
   int32_t num_ids_ = 0;
+  // Merges go by ids: where tokens share one, what a token's spelling says of it does not hold, and
+  // neither whole pieces nor cuts are taken for granted. Only hostile files have such.
+  bool has_shared_ids_ = false;
 };
 
 }  // namespace bouquet::text

@@ -56,6 +56,35 @@ TEST(BpeTest, MergesTheLowestRankFirstAndOfEqualsTheLeftmost) {
   EXPECT_THAT(Encode(*bpe, "c"), ElementsAre(2));
 }
 
+// The ids of the next two are the reference's.
+TEST(BpeTest, MergesByIdWhereTokensShareOne) {
+  BpeSpec spec;
+  spec.tokens = {{"a", 0}, {"b", 1}, {"c", 1}, {"ab", 2}, {"abc", 2}};
+  spec.merges = {{"a", "b"}};
+  for (const bool byte_level : {false, true}) {
+    spec.byte_level = byte_level;
+    const auto bpe = Make(spec);
+    EXPECT_THAT(Encode(*bpe, "ab"), ElementsAre(2));
+    EXPECT_THAT(Encode(*bpe, "ac"), ElementsAre(2));
+    EXPECT_THAT(Encode(*bpe, "abc"), ElementsAre(2, 1));  // though "ab" has been one token
+    EXPECT_THAT(Encode(*bpe, "aab"), ElementsAre(0, 2));
+    EXPECT_THAT(Encode(*bpe, "acb"), ElementsAre(2, 1));
+  }
+  spec.tokens = {{"a", 0}, {"b", 1}, {"ab", 0}};  // goes round in a circle
+  spec.byte_level = false;
+  EXPECT_THAT(Encode(*Make(spec), "abbb"), ElementsAre(0));
+  EXPECT_THAT(Encode(*Make(spec), "aab" + std::string(1000, 'b')), ElementsAre(0, 0));
+}
+
+TEST(BpeTest, OfAMergeThatIsListedTwiceTheLastRankCounts) {
+  BpeSpec spec;
+  spec.tokens = {{"a", 0}, {"b", 1}, {"ab", 2}, {"bb", 3}, {"abb", 4}};
+  spec.merges = {{"a", "b"}, {"b", "b"}, {"ab", "b"}, {"a", "b"}};
+  const auto bpe = Make(spec);
+  EXPECT_THAT(Encode(*bpe, "abb"), ElementsAre(0, 3));
+  EXPECT_THAT(Encode(*bpe, "abbb"), ElementsAre(0, 3, 1));
+}
+
 TEST(BpeTest, AWholePieceIsTakenAsATokenOnlyIfMergesMakeItUnlessToldSo) {
   BpeSpec spec = SmallSpec();
   const auto merged = Make(spec);

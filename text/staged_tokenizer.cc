@@ -5,6 +5,7 @@
 #include <cassert>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
@@ -36,6 +37,8 @@ Result<std::unique_ptr<StagedTokenizer>> StagedTokenizer::Create(
 Result<std::vector<AddedToken>> StagedTokenizer::SettleIds(
     const std::vector<AddedToken>& added) const {
   std::map<std::string_view, AddedToken> by_content;
+  // Ids may coincide where the vocabulary leaves some out; then the reference finds the last one.
+  std::unordered_map<int32_t, std::string_view> content_by_id;
   auto next_id = static_cast<int32_t>(model_->num_tokens());
   size_t num_moved = 0;  // have another id than the file says
   std::string moved_example;
@@ -59,6 +62,7 @@ Result<std::vector<AddedToken>> StagedTokenizer::SettleIds(
     if (stated.id != AddedToken::kNoId && token.id != stated.id && num_moved++ == 0) {
       moved_example = fmt::format("\"{}\" {}, not {}", stated.content, token.id, stated.id);
     }
+    content_by_id.insert_or_assign(token.id, stated.content);
     by_content.insert_or_assign(stated.content, std::move(token));
   }
   if (num_moved > 0) {
@@ -68,7 +72,9 @@ Result<std::vector<AddedToken>> StagedTokenizer::SettleIds(
   std::vector<AddedToken> settled;
   settled.reserve(by_content.size());
   for (auto& [content, token] : by_content) {
-    settled.push_back(std::move(token));
+    if (content_by_id.at(token.id) == content) {
+      settled.push_back(std::move(token));
+    }
   }
   return settled;
 }

@@ -122,6 +122,11 @@ Result<TokenizerFile> ReadTokenizerFolder(const fs::path& folder, bool lowercase
     ASSIGN_OR_RETURN(const JsonDocument document, JsonDocument::ParseFile(json));
     return Assemble(document, lowercase_first);
   }
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "config.json"}) {
+    if (fs::exists(folder / name)) {
+      RETURN_IF_ERROR(CheckSize(folder / name));
+    }
+  }
   const fs::path vocabulary = folder / "vocab.txt";
   if (fs::exists(vocabulary)) {
     RETURN_IF_ERROR(CheckSize(vocabulary));

@@ -82,8 +82,12 @@ TEST(TokenizerFileTest, NamesWhatIsWrongWithABpeModel) {
   expect_message(SmallBpeWith(kSmallMerges, R"([[1, 2]])"), kWrong,
                  "\"merges\"[0] must be two tokens");
   expect_message(SmallBpeWith(kSmallMerges, R"({})"), kWrong, "\"merges\" must be an array");
-  expect_message(SmallBpeWith(kSmallMerges, R"(["a b", "b b"])"), kWrong,
-                 "\"merges\"[1]: not in the vocabulary: \"bb\"");
+  for (const auto& [merges, missing] :
+       {std::pair(R"(["a b", "b b"])", "bb"), std::pair(R"(["a b", "ab x"])", "x"),
+        std::pair(R"(["a b", ["y", "b"]])", "y")}) {
+    expect_message(SmallBpeWith(kSmallMerges, merges), kWrong,
+                   std::string("\"merges\"[1]: not in the vocabulary: \"") + missing + '"');
+  }
   expect_message(SmallBpeWith("\"unk_token\": null", "\"unk_token\": \"<u>\""), kWrong, "<u>");
   constexpr StatusCode kNotServed = StatusCode::kUnimplemented;
   expect_message(SmallBpeWith("\"dropout\": null", "\"dropout\": 0.1"), kNotServed, "dropout");
@@ -228,11 +232,72 @@ TEST(TokenizerFileTest, GivesAddedTokensTheIdsOfTheReference) {
   EXPECT_THAT(Ids(file.value(), "jade"), ElementsAre(35));
 }
 
+// The ids are the reference's.
+TEST(TokenizerFileTest, OfAddedTokensWithOneIdTheLastIsFound) {
+  constexpr std::string_view kAdded =
+      R"({"id": %, "content": "%", "special": false, "normalized": false, "single_word": false,
+          "lstrip": false, "rstrip": false})";
+  const auto ids_of = [&](std::string_view first, std::string_view second) {
+    std::string added;
+    for (const std::string_view content : {first, second}) {
+      added += added.empty() ? "" : ", ";
+      added += Replaced(Replaced(kAdded, "%", content == "b" ? "2" : "5"), "%", content);
+    }
+    std::string json = SmallBpeWith("\"added_tokens\": []", "\"added_tokens\": [" + added + "]");
+    json = Replaced(json, R"("b": 1, "Ġ": 2, "1": 3, "Ã": 4, "©": 5, "ab": 6, "Ġab": 7, "Ã©": 8)",
+                    R"("b": 2)");  // so that "x" gets the id 2 as well
+    return Ids(ParseTokenizerJson(Replaced(json, kSmallMerges, "[]"), "t", false).value(), "axb");
+  };
+  EXPECT_THAT(ids_of("x", "b"), ElementsAre(0, 2));
+  EXPECT_THAT(ids_of("b", "x"), ElementsAre(0, 2, 2));
+}
+
 TEST(TokenizerFileTest, NamesTheFilesLookedForInAFolderWithoutTokenizer) {
   const testing::TemporaryFolder folder;
   const Status status = ReadTokenizerFolder(folder.path(), false).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(status.message(), HasSubstr("looked for tokenizer.json, vocab.txt, a SentencePiece"));
+}
+
+TEST(TokenizerFileTest, RefusesFilesOverTheSizeLimitWithoutReadingThem) {
+  constexpr uintmax_t kTooLarge = 300'000'000;
+  const std::vector<std::vector<const char*>> folders = {
+      {"tokenizer.json"},
+      {"vocab.txt"},
+      {"spiece.model"},
+      {"vocab.json", "merges.txt"},
+      {"merges.txt", "vocab.json"},
+      {"special_tokens_map.json", "vocab.json", "merges.txt"},
+      {"config.json", "vocab.json", "merges.txt"},
+      {"tokenizer_config.json", "spiece.model"},
+      {"tokenizer_config.json", "vocab.txt"}};
+  for (const auto& names : folders) {
+    const testing::TemporaryFolder folder;
+    for (const char* name : names) {
+      WriteFile(folder.path() / name, "{}");
+    }
+    std::filesystem::resize_file(folder.path() / names[0], kTooLarge);  // sparse
+    const Status status = ReadTokenizerFolder(folder.path(), false).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << names[0];
+    EXPECT_THAT(status.message(),
+                HasSubstr((folder.path() / names[0]).string() + ": 300000000 bytes, limit "));
+  }
+}
+
+TEST(TokenizerFileTest, NamesLargeFilesOfJunk) {
+  const std::string junk(100'000'000, 'x');
+  const std::pair<const char*, const char*> names[] = {
+      {"tokenizer.json", "not valid JSON"},
+      {"vocab.txt", "special token is not in the vocabulary: \"[UNK]\""},
+      {"spiece.model", "must have 1..2097152 pieces: 0"}};
+  for (const auto& [name, message] : names) {
+    const testing::TemporaryFolder folder;
+    WriteFile(folder.path() / name, junk);
+    const Status status = ReadTokenizerFolder(folder.path(), false).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(status.message(), HasSubstr((folder.path() / name).string()));
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
 }
 
 class VocabularyTextTest : public ::testing::Test {

@@ -85,6 +85,8 @@ TEST_F(VocabularyJsonTest, NamesTheLineOfAMergeThatIsWrong) {
   EXPECT_THAT(Error(), HasSubstr("line 2 must be two tokens"));
   Write("merges.txt", "a b\nb a\n");
   EXPECT_THAT(Error(), HasSubstr("line 2: not in the vocabulary: \"ba\""));
+  Write("merges.txt", "a b\na x\n");
+  EXPECT_THAT(Error(), HasSubstr("line 2: not in the vocabulary: \"x\""));
   Write("merges.txt", "\xFF b\n");
   EXPECT_THAT(Error(), HasSubstr("not valid UTF-8"));
   Write("merges.txt", "a b\r\nĠ ab\r\n");
