@@ -30,6 +30,10 @@ fs::path DemoModelPath() {
   return Environment("BOUQUET_DEMO_MODEL", SourcePath("build/models/all-MiniLM-L6-v2").string());
 }
 
+fs::path UnicodeDataPath(const std::string& name) {
+  return fs::path(BOUQUET_BINARY_DIR) / "unicode_data" / name;
+}
+
 std::string MissingReason(const fs::path& path, const char* variable) {
   if (fs::exists(path)) {
     return {};

@@ -17,6 +17,10 @@ std::filesystem::path TestDataPath(const std::string& name);
 /// build/models/all-MiniLM-L6-v2.
 std::filesystem::path DemoModelPath();
 
+/// A file of the Unicode Consortium, of the distribution's package unicode-data, unpacked into
+/// <build>/unicode_data by the same fixture. `name` is such as "NormalizationTest.txt".
+std::filesystem::path UnicodeDataPath(const std::string& name);
+
 /// Why `path` cannot be used, or empty. Used by the macro below.
 std::string MissingReason(const std::filesystem::path& path, const char* variable);
 bool TestDataRequired();
@@ -43,6 +47,8 @@ class TemporaryFolder {
 // Skips the test visibly when the file is absent; fails it instead when BOUQUET_DATA_REQUIRED=1.
 #define REQUIRE_TEST_DATA(name) REQUIRE_FILE(::bouquet::testing::TestDataPath(name), "BOUQUET_DATA")
 #define REQUIRE_DEMO_MODEL() REQUIRE_FILE(::bouquet::testing::DemoModelPath(), "BOUQUET_DEMO_MODEL")
+#define REQUIRE_UNICODE_DATA(name) \
+  REQUIRE_FILE(::bouquet::testing::UnicodeDataPath(name), "package unicode-data")
 #define REQUIRE_FILE(path, variable)                                                  \
   if (const std::string missing_ = ::bouquet::testing::MissingReason(path, variable); \
       !missing_.empty()) {                                                            \
