@@ -99,12 +99,8 @@ Status Bpe::AddTokens(const BpeSpec& spec) {
     bytes.reserve(size);  // never moves: entries point into it
   }
   bool has_empty_token = false;
-  std::vector<bool> has_token;  // by id
   for (const auto& [token, id] : spec.tokens) {
     num_ids_ = std::max(num_ids_, id + 1);
-    has_token.resize(static_cast<size_t>(num_ids_));
-    shares_ids_ = shares_ids_ || has_token[static_cast<size_t>(id)];
-    has_token[static_cast<size_t>(id)] = true;
     has_empty_token |= token.empty();
     if (!byte_level_) {
       entries.emplace_back(token, id);
@@ -400,7 +396,7 @@ void Bpe::QueueMerge(const std::vector<BpeSymbol>& symbols, int32_t left, int32_
 void Bpe::Merge(EncodeScratch& scratch) const {
   if (scratch.symbols.size() >= kLongPiece) {
     MergeLong(scratch.symbols, scratch.bpe_queue);
-  } else if (scratch.symbols.size() <= kFewSymbols && !shares_ids_) {
+  } else if (scratch.symbols.size() <= kFewSymbols && !has_shared_ids_) {
     MergeFew(scratch.symbols);
   } else {
     MergeShort(scratch);

@@ -99,9 +99,6 @@ class Bpe final : public TokenModel {
   bool byte_fallback_;
   bool fuse_unknown_;
   bool ignore_merges_;
-  // Whether an id may be that of several tokens, so that a merge may outlive a change of what it
-  // joins: the reference then makes it.
-  bool shares_ids_ = false;
   int32_t unknown_id_ = kNone;
   DoubleArrayTrie trie_;                                   // tokens as bytes of text
   std::unordered_map<std::string, int32_t> other_tokens_;  // that stand for no bytes
@@ -117,7 +114,8 @@ class Bpe final : public TokenModel {
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // by id
   int32_t num_ids_ = 0;
   // Merges go by ids: where tokens share one, what a token's spelling says of it does not hold, and
-  // neither whole pieces nor cuts are taken for granted. Only hostile files have such.
+  // neither whole pieces nor cuts are taken for granted; a merge may outlive a change of what it
+  // joins, and the reference then makes it. Only hostile files have such.
   bool has_shared_ids_ = false;
 };
 

@@ -11,7 +11,8 @@
 namespace bouquet::text {
 namespace {
 
-constexpr size_t kMaxWholeCluster = 5;  // bytes; longer ones go character by character
+constexpr size_t kMaxReplacementBytes = 256;  // published maps have 33 at most
+constexpr size_t kMaxWholeCluster = 5;        // bytes; longer ones go character by character
 
 // A unit of Darts' array: bits 0..7 label, 8 whether a value hangs below, 9 whether the offset
 // counts in 256, 10..31 offset; the unit of a value has bit 31 and the value in the rest.
@@ -100,6 +101,12 @@ Status Charsmap::Check() const {
         if (value > replacements_.size() || in_character) {
           return Corrupt(
               fmt::format("a replacement at byte {} of {}", value, replacements_.size()));
+        }
+        const std::string_view from = std::string_view(replacements_).substr(value);
+        if (from.substr(0, kMaxReplacementBytes + 1).find('\0') == std::string_view::npos &&
+            from.size() > kMaxReplacementBytes) {
+          return Corrupt(fmt::format("a replacement at byte {} is longer than {} bytes", value,
+                                     kMaxReplacementBytes));
         }
       }
       open.push_back(below);

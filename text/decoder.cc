@@ -1,5 +1,7 @@
 #include "text/decoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -215,6 +217,14 @@ Status Replace(const DecoderStage& stage, Tokens& tokens) {
   return {};
 }
 
+size_t NumBytes(const Tokens& tokens) {
+  size_t num_bytes = 0;
+  for (const std::string& token : tokens) {
+    num_bytes += token.size();
+  }
+  return num_bytes;
+}
+
 Status RunStage(const DecoderStage& stage, Tokens& tokens) {
   switch (stage.kind) {
     case Kind::kWordPiece: DecodeWordPiece(stage, tokens); break;
@@ -237,8 +247,17 @@ Status RunStage(const DecoderStage& stage, Tokens& tokens) {
 }  // namespace
 
 Result<std::string> Decoder::Decode(std::vector<std::string> tokens) const {
+  // Stages that replace may make more of what others made.
+  constexpr size_t kGrowth = 64;
+  constexpr size_t kFewBytes = 1024;
+  const size_t most_bytes = kGrowth * std::max(NumBytes(tokens), kFewBytes);
   for (const DecoderStage& stage : stages_) {
     RETURN_IF_ERROR(RunStage(stage, tokens));
+    if (NumBytes(tokens) > most_bytes) {
+      return InvalidArgument(
+          fmt::format("the tokenizer's decoder makes too much of these tokens: more than {} bytes",
+                      most_bytes));
+    }
   }
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) {

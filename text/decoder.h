@@ -44,8 +44,9 @@ class Decoder {
   Decoder() = default;
   explicit Decoder(std::vector<DecoderStage> stages) : stages_(std::move(stages)), separator_("") {}
 
-  /// Valid UTF-8, as the reference makes it: bytes that are none become U+FFFD. Error: an
-  /// expression gave up (regex.h).
+  /// Valid UTF-8, as the reference makes it: bytes that are none become U+FFFD. Error:
+  /// kInvalidArgument where an expression gives up (regex.h), or the text would become more than 64
+  /// times as long as the tokens.
   Result<std::string> Decode(std::vector<std::string> tokens) const;
 
  private:

@@ -28,7 +28,7 @@ Status ParseReplace(const JsonObject& json, DecoderStage& stage) {
   } else {
     stage.pattern = std::move(pattern.text);
   }
-  ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
+  ASSIGN_OR_RETURN(stage.content, ParseContent(json));
   return {};
 }
 

@@ -60,6 +60,27 @@ TEST(DecoderTest, RefusesWhatIsNotServedByName) {
               HasSubstr("start"));
 }
 
+/// `count` times: every "a" becomes two.
+std::string Doublings(int count) {
+  std::string stages;
+  for (int i = 0; i < count; ++i) {
+    stages += std::string(i > 0 ? "," : "") +
+              R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+  }
+  return stages;
+}
+
+TEST(DecoderTest, StagesThatMakeTooMuchOfATokenAreAnError) {
+  const auto decode = [](int doublings) {
+    return Parse(R"({"decoder": {"type": "Sequence", "decoders": [)" + Doublings(doublings) + "]}}")
+        .value()
+        .Decode({"a"});
+  };
+  EXPECT_EQ(decode(16).value().size(), 65536U);
+  EXPECT_THAT(decode(17).status().message(), HasSubstr("more than 65536 bytes"));
+  EXPECT_FALSE(decode(60).ok());
+}
+
 TEST(DecoderTest, AFileWhoseDecoderIsNotServedStillEncodes) {
   const std::string json =
       SmallTokenizerWith(R"("decoder": {"type": "WordPiece")", R"("decoder": {"type": "Other")");

@@ -236,6 +236,17 @@ Result<UnigramSpec> ParseUnigram(const JsonObject& model) {
   return spec;
 }
 
+/// Names the file and the part in what a model says of its own contents.
+template <class Model>
+Result<std::unique_ptr<TokenModel>> In(const JsonObject& json,
+                                       Result<std::unique_ptr<Model>> made) {
+  if (!made.ok()) {
+    const Status why = made.status();
+    return Status(why.code(), fmt::format("{}: {}", json.where(), why.message()), why.field());
+  }
+  return std::unique_ptr<TokenModel>(std::move(made).value());
+}
+
 }  // namespace
 
 Result<TokenList> ParseTokenIds(const JsonObject& vocabulary) {
@@ -266,7 +277,7 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
   ParsedModel parsed;
   if (kind == "BPE") {
     ASSIGN_OR_RETURN(BpeSpec spec, ParseBpe(model, byte_level));
-    ASSIGN_OR_RETURN(parsed.model, Bpe::Create(spec));
+    ASSIGN_OR_RETURN(parsed.model, In(model, Bpe::Create(spec)));
     parsed.tokens = std::move(spec.tokens);
     return parsed;
   }
@@ -278,7 +289,7 @@ Result<ParsedModel> ParseModel(const JsonObject& model, bool byte_level) {
   }
   if (kind == "Unigram") {
     ASSIGN_OR_RETURN(UnigramSpec spec, ParseUnigram(model));
-    ASSIGN_OR_RETURN(parsed.model, Unigram::Create(spec));
+    ASSIGN_OR_RETURN(parsed.model, In(model, Unigram::Create(spec)));
     parsed.tokens = std::move(spec.tokens);
     return parsed;
   }

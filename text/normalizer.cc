@@ -1,5 +1,7 @@
 #include "text/normalizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +17,25 @@ namespace {
 
 using Kind = NormalizerStage::Kind;
 using unicode::NormalizationForm;
+
+/// How long a text may become: rules that replace may make more of what others made. The most that
+/// Unicode's own forms make of one byte is 11.
+size_t MostBytes(std::string_view text) {
+  constexpr size_t kGrowth = 64;
+  constexpr size_t kShortText = 1024;
+  return kGrowth * std::max(text.size(), kShortText);
+}
+
+/// Whether a stage's output is within the limit; if not, says so in the scratch.
+bool IsWithin(size_t most_bytes, std::string_view out, EncodeScratch& scratch) {
+  if (out.size() > most_bytes) {
+    scratch.status = InvalidArgument(
+        fmt::format("the tokenizer's normalizer makes too much of this text: more than {} bytes",
+                    most_bytes),
+        "text");
+  }
+  return out.size() <= most_bytes;
+}
 
 /// Writes what `map(c, emit)` emits for each code point.
 template <class Sources, class Map>
@@ -71,12 +92,14 @@ void Nmt(std::string_view text, Sources sources, std::string& out) {
   });
 }
 
+/// Ends early beyond `most_bytes`.
 template <class Sources>
-void Replace(const NormalizerStage& stage, std::string_view text, Sources sources,
-             std::string& out) {
+void Replace(const NormalizerStage& stage, std::string_view text, size_t most_bytes,
+             Sources sources, std::string& out) {
   out.clear();
   size_t done = 0;
-  for (size_t found = text.find(stage.pattern); found != std::string_view::npos;
+  for (size_t found = text.find(stage.pattern);
+       found != std::string_view::npos && out.size() <= most_bytes;
        found = text.find(stage.pattern, done)) {
     out.append(text, done, found - done);
     sources.Run(done, found - done);
@@ -89,13 +112,16 @@ void Replace(const NormalizerStage& stage, std::string_view text, Sources source
 }
 
 /// An empty match stands, as in the reference, for what is before it; at the beginning, where the
-/// reference lets it stand for nothing, for the first character.
+/// reference lets it stand for nothing, for the first character. Drops matches beyond `most_bytes`.
 template <class Sources>
-Status ReplaceExpression(const NormalizerStage& stage, std::string_view text, Sources sources,
-                         std::string& out) {
+Status ReplaceExpression(const NormalizerStage& stage, std::string_view text, size_t most_bytes,
+                         Sources sources, std::string& out) {
   out.clear();
   return ForEachSegment(*stage.regex, text, [&](std::string_view segment, bool is_match) {
     const auto begin = static_cast<size_t>(segment.data() - text.data());
+    if (is_match && out.size() > most_bytes) {
+      return;
+    }
     if (is_match) {
       out.append(stage.content);
       sources.Same(std::max<size_t>(begin + segment.size(), 1) - 1, stage.content.size());
@@ -171,9 +197,10 @@ void Prepend(const NormalizerStage& stage, std::string_view text, Sources source
   }
 }
 
+/// Beyond `most_bytes` the output may lack something.
 template <class Sources>
-void RunStage(const NormalizerStage& stage, std::string_view text, EncodeScratch& scratch,
-              Sources sources, std::string& out) {
+void RunStage(const NormalizerStage& stage, std::string_view text, size_t most_bytes,
+              EncodeScratch& scratch, Sources sources, std::string& out) {
   const auto normalize = [&](NormalizationForm form) {
     Normalize(text, form, scratch.unicode, sources, out);
   };
@@ -186,9 +213,9 @@ void RunStage(const NormalizerStage& stage, std::string_view text, EncodeScratch
     case Kind::kNfkc: normalize(NormalizationForm::kNfkc); break;
     case Kind::kNfkd: normalize(NormalizationForm::kNfkd); break;
     case Kind::kNmt: Nmt(text, sources, out); break;
-    case Kind::kReplace: Replace(stage, text, sources, out); break;
+    case Kind::kReplace: Replace(stage, text, most_bytes, sources, out); break;
     case Kind::kReplaceExpression:
-      if (Status status = ReplaceExpression(stage, text, sources, out); !status.ok()) {
+      if (Status status = ReplaceExpression(stage, text, most_bytes, sources, out); !status.ok()) {
         scratch.status = std::move(status);
       }
       break;
@@ -206,10 +233,14 @@ void RunStage(const NormalizerStage& stage, std::string_view text, EncodeScratch
 
 std::string_view Normalizer::Normalize(std::string_view text, EncodeScratch& scratch) const {
   // The buffers take turns by pointer: swapping their contents would let each grow on its own.
+  const size_t most_bytes = MostBytes(text);
   std::string* out = &scratch.normalized;
   std::string* other = &scratch.spare;
   for (const NormalizerStage& stage : stages_) {
-    RunStage(stage, text, scratch, NoSources(), *out);
+    RunStage(stage, text, most_bytes, scratch, NoSources(), *out);
+    if (!IsWithin(most_bytes, *out, scratch)) {
+      return {};
+    }
     text = *out;
     std::swap(out, other);
   }
@@ -225,10 +256,14 @@ std::string_view Normalizer::NormalizeWithOrigins(std::string_view text, size_t 
     scratch.origins.insert(scratch.origins.end(), num_bytes, {character, character + num_bytes});
     i += num_bytes;
   }
+  const size_t most_bytes = MostBytes(text);
   std::string* out = &scratch.normalized;
   std::string* other = &scratch.spare;
   for (const NormalizerStage& stage : stages_) {
-    RunStage(stage, text, scratch, SourceMap(scratch.sources), *out);
+    RunStage(stage, text, most_bytes, scratch, SourceMap(scratch.sources), *out);
+    if (!IsWithin(most_bytes, *out, scratch)) {
+      return {};
+    }
     CHECK_EQ(scratch.sources.size(), out->size());
     scratch.spare_origins.clear();
     for (const uint32_t source : scratch.sources) {

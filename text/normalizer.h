@@ -54,7 +54,8 @@ class Normalizer {
   explicit Normalizer(std::vector<NormalizerStage> stages = {}) : stages_(std::move(stages)) {}
 
   /// The result lies in the scratch (or is `text` itself) and holds until the next call with it.
-  /// An expression that gives up (regex.h) leaves its error in `scratch.status`.
+  /// Where an expression gives up (regex.h), or the text would become more than 64 times as long,
+  /// the error is left in `scratch.status`.
   std::string_view Normalize(std::string_view text, EncodeScratch& scratch) const;
   /// The same, where `text` is found in the original from byte `begin` on: of each byte of the
   /// result, scratch.origins is the characters of the original that it stands for.

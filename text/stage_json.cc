@@ -31,6 +31,16 @@ Result<std::shared_ptr<const Regex>> CompilePattern(const JsonObject& stage,
   return regex;
 }
 
+Result<std::string> ParseContent(const JsonObject& stage) {
+  ASSIGN_OR_RETURN(std::string content, stage.RequiredString("content"));
+  if (content.size() > kMaxContentBytes) {
+    return InvalidArgument(fmt::format("{}: \"content\" is too long: {} bytes, limit {}",
+                                       stage.where(), content.size(), kMaxContentBytes),
+                           "content");
+  }
+  return content;
+}
+
 Result<std::string> RequiredCharacter(const JsonObject& stage, std::string_view key) {
   ASSIGN_OR_RETURN(std::string text, stage.RequiredString(key));
   if (unicode::CountCodePoints(text) != 1) {

@@ -33,6 +33,10 @@ Result<StagePattern> ParsePattern(const JsonObject& stage, std::string_view what
 Result<std::shared_ptr<const Regex>> CompilePattern(const JsonObject& stage,
                                                     const StagePattern& pattern);
 
+/// What a Replace puts in. Error: kInvalidArgument for more than kMaxContentBytes.
+inline constexpr size_t kMaxContentBytes = 1024;
+Result<std::string> ParseContent(const JsonObject& stage);
+
 /// A string of one character. Error: kInvalidArgument.
 Result<std::string> RequiredCharacter(const JsonObject& stage, std::string_view key);
 

@@ -17,7 +17,7 @@ Result<NormalizerStage> ParseReplace(const JsonObject& json) {
   using Kind = NormalizerStage::Kind;
   NormalizerStage stage;
   ASSIGN_OR_RETURN(StagePattern pattern, ParsePattern(json, "normalizer Replace"));
-  ASSIGN_OR_RETURN(stage.content, json.RequiredString("content"));
+  ASSIGN_OR_RETURN(stage.content, ParseContent(json));
   if (!pattern.is_regex) {
     stage.kind = Kind::kReplace;
     stage.pattern = std::move(pattern.text);

@@ -85,8 +85,9 @@ TEST(TokenizerFileTest, NamesWhatIsWrongWithABpeModel) {
   for (const auto& [merges, missing] :
        {std::pair(R"(["a b", "b b"])", "bb"), std::pair(R"(["a b", "ab x"])", "x"),
         std::pair(R"(["a b", ["y", "b"]])", "y")}) {
-    expect_message(SmallBpeWith(kSmallMerges, merges), kWrong,
-                   std::string("\"merges\"[1]: not in the vocabulary: \"") + missing + '"');
+    expect_message(
+        SmallBpeWith(kSmallMerges, merges), kWrong,
+        std::string("\"model\": \"merges\"[1]: not in the vocabulary: \"") + missing + '"');
   }
   expect_message(SmallBpeWith("\"unk_token\": null", "\"unk_token\": \"<u>\""), kWrong, "<u>");
   constexpr StatusCode kNotServed = StatusCode::kUnimplemented;
@@ -140,6 +141,29 @@ TEST(TokenizerFileTest, RefusesStagesThatAreNotServedByName) {
   expect_named("\"type\": \"TemplateProcessing\"", "\"type\": \"Other\"",
                "post-processor is not served: Other");
   expect_named("\"version\": \"1.0\"", "\"version\": \"2.0\"", "2.0");
+}
+
+TEST(TokenizerFileTest, ANormalizerThatMakesTooMuchOfATextIsAnErrorOfThatText) {
+  for (const char* pattern : {R"({"String": "q"})", R"({"Regex": "[q]"})"}) {
+    std::string stages;
+    for (int i = 0; i < 60; ++i) {
+      stages += std::string(i > 0 ? "," : "") +
+                R"({"type": "Replace", "content": "qq", "pattern": )" + pattern + "}";
+    }
+    const auto file = ParseTokenizerJson(
+        SmallTokenizerWith("{\"type\": \"BertNormalizer\"",
+                           R"({"type": "Sequence", "normalizers": [)" + stages + "]"),
+        "t", false);
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+    EncodeScratch scratch;
+    std::vector<int32_t> ids;
+    TokenSpans spans;
+    const Status status = file->tokenizer->Encode("bqd", {}, scratch, ids);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("too much of this text: more than 65536 bytes"));
+    EXPECT_FALSE(file->tokenizer->EncodeWithSpans("bqd", {}, scratch, ids, spans).ok());
+    EXPECT_TRUE(file->tokenizer->Encode("bed", {}, scratch, ids).ok());
+  }
 }
 
 TEST(TokenizerFileTest, NamesWhatIsWrongWithAUnigramModelAndItsStages) {

@@ -76,9 +76,9 @@ void CheckTokenizer(const bouquet::text::Tokenizer& tokenizer, bool parse_specia
     std::vector<int32_t> ids;
     std::vector<int32_t> ids_with_spans;
     bouquet::text::TokenSpans spans;
-    tokenizer.Encode(text, {.parse_special = parse_special}, scratch, ids);
-    tokenizer.EncodeWithSpans(text, {.parse_special = parse_special}, scratch, ids_with_spans,
-                              spans);
+    const bouquet::text::EncodeOptions options = {.parse_special = parse_special};
+    CHECK(tokenizer.Encode(text, options, scratch, ids).ok());
+    CHECK(tokenizer.EncodeWithSpans(text, options, scratch, ids_with_spans, spans).ok());
     CHECK(ids == ids_with_spans);
     CHECK_EQ(spans.spans.size(), ids.size());
     for (const auto& [begin, end] : spans.spans) {
