@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+from random_strings import RandomStrings
 from tokenizers import Tokenizer
 
 FILES = (
@@ -60,37 +61,6 @@ def texts_of(path):
 
 def code_point_texts(context):
     return (context.replace("{}", chr(c)) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
-
-
-def random_texts(seed, count):
-    """Hostile mixtures: marks, controls, spaces, CJK, Hangul, casing, special tokens, anything."""
-    rng = random.Random(seed)
-    pools = [
-        [chr(c) for c in range(0x20, 0x7F)], [chr(c) for c in range(0x300, 0x370)], [chr(c) for c in range(0, 0x20)],
-        [chr(c) for c in range(0x80, 0x250)], [chr(c) for c in range(0x370, 0x530)], list(" \u00a0\u3000\u2028\u0085\u200b\ufeff"),
-        [chr(c) for c in range(0x1100, 0x1200)], [chr(c) for c in range(0xAC00, 0xAC80)], [chr(c) for c in range(0x4E00, 0x4E80)],
-        [chr(c) for c in range(0x1E00, 0x2000)], [chr(c) for c in range(0x900, 0xE80)], [chr(c) for c in range(0xF900, 0xFB50)],
-        ["[SEP]", "[CLS]", "[UNK]", "[MASK", "[", "]", "##", "[sep]"],
-        [chr(c) for c in list(range(0x1D150, 0x1D200)) + [0x302E, 0x302F, 0x16FF0, 0x1D165, 0x130, 0x3A3, 0x1E9E, 0xFFFD]],
-        ["'s", "'S", "'t", "'RE", "'ve", "'m", "'lL", "'d", "'\u017f", "'", "don't", "I'm"],
-        [" ", "  ", "\t", "\n", "\r\n", "\n\n", "\u00a0", "\u2003", "\u3000"], list("0123456789") + ["\u0663", "\u00bd", "\u2167"],
-        ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "|||IP_ADDRESS|||", "<|", "|>"],
-        ["\u2581", "\u2581\u2581", " \u2581", "  ", "   ", "<mask>", " <mask> ", "<extra_id_0>", "<s>", "</s>", "<unk>", "<pad>"],
-        ["\u00a9", "\u200d", "\u00ae\u200d\u00a9", "\U0001f469\u200d\U0001f4bb", "\u2122\ufe0f", "\U0001f1e9\U0001f1ea",
-         "\u0915\u094d\u0937",
-         "\u0600", "\r", "\u0301", "\uff76\uff9e", "\ufb01", "\u3000", "\u00bc"],
-        ["a" * 99, "b" * 100, "c" * 101, "\u00e9" * 101, "\u4e00\u0301"],
-    ]
-    for _ in range(count):
-        chosen = rng.sample(pools, rng.randint(1, 4))
-        out = []
-        for _ in range(rng.randint(0, 40)):
-            if rng.random() < 0.1:
-                c = rng.randrange(0x110000 - 0x800)
-                out.append(chr(c + 0x800 if c >= 0xD800 else c))
-            else:
-                out.append(rng.choice(rng.choice(chosen)))
-        yield "".join(out)
 
 
 def reference(path):
@@ -241,12 +211,14 @@ def compare_all_spans(print_ids, data, model, *chosen):
     differing = 0
     for name, path in chosen_files(data, model, chosen):
         tokenizer = without_framing(path)
+        random_strings = RandomStrings.of(tokenizer)
         for source, texts in sources(data):
             differing += compare_spans(f"{name} {source}", print_ids, path, tokenizer, texts)
-        differing += compare_spans(f"{name} random", print_ids, path, tokenizer, random_texts(5, 100_000))
+        differing += compare_spans(f"{name} random", print_ids, path, tokenizer, random_strings.texts(5, 100_000))
         tokenizer.encode_special_tokens = True
-        differing += compare_spans(f"{name} random, literal", print_ids, path, tokenizer, random_texts(6, 20_000), "--literal")
-        differing += compare_framed(name, print_ids, path, reference(path), list(random_texts(7, 5_000)))
+        differing += compare_spans(f"{name} random, literal", print_ids, path, tokenizer, random_strings.texts(6, 20_000),
+                                   "--literal")
+        differing += compare_framed(name, print_ids, path, reference(path), list(random_strings.texts(7, 5_000)))
     print(differing, "texts differ")
     return differing
 
@@ -278,11 +250,12 @@ def compare(print_ids, data, model, *chosen):
     differing = 0
     for name, path in chosen_files(data, model, chosen):
         tokenizer = reference(path)
+        random_strings = RandomStrings.of(tokenizer)
         for source, texts in sources(data):
             differing += compare_texts(f"{name} {source}", print_ids, path, tokenizer, texts)
-        differing += compare_texts(f"{name} random", print_ids, path, tokenizer, random_texts(1, 200_000))
+        differing += compare_texts(f"{name} random", print_ids, path, tokenizer, random_strings.texts(1, 200_000))
         tokenizer.encode_special_tokens = True
-        differing += compare_texts(f"{name} random, literal", print_ids, path, tokenizer, random_texts(2, 50_000),
+        differing += compare_texts(f"{name} random, literal", print_ids, path, tokenizer, random_strings.texts(2, 50_000),
                                    "--literal")
     print(differing, "texts differ")
     return differing
@@ -298,11 +271,12 @@ def compare_stages(print_ids):
                (make_trained, make_trained.trained_configurations)]
     for module, name, description in ((m, *c) for m, configurations in sources for c in configurations()):
         tokenizer = make_stages.build(description)
+        random_strings = RandomStrings.of(tokenizer)
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "tokenizer.json"
             path.write_text(json.dumps(description))
             own = list(module.TEXTS) + [a + b for a in module.TEXTS for b in module.TEXTS]
-            texts = own + list(random_texts(3, 10_000)) + list(mixed_texts(4, own, 10_000))
+            texts = own + list(random_strings.texts(3, 10_000)) + list(mixed_texts(4, own, 10_000))
             differing += compare_texts(name, print_ids, path, tokenizer, texts)
             tokenizer.encode_special_tokens = True
             differing += compare_texts(name + ", literal", print_ids, path, tokenizer, texts, "--literal")
@@ -311,7 +285,7 @@ def compare_stages(print_ids):
             differing += compare_spans(name, print_ids, path, bare, texts)
             if description["normalizer"]:
                 differing += compare_spans(name + ", code points", print_ids, path, bare, code_point_texts(CONTEXTS[2]))
-            differing += compare_framed(name, print_ids, path, tokenizer, own[:50] + list(random_texts(8, 50)))
+            differing += compare_framed(name, print_ids, path, tokenizer, own[:50] + list(random_strings.texts(8, 50)))
             differing += compare_texts(name + ", code points", print_ids, path, tokenizer, code_point_texts(CONTEXTS[2]))
     print(differing, "texts differ")
     return differing

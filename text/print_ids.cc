@@ -1,4 +1,5 @@
-// Encodes JSON lines: our half of parity.py, which compares with the reference library.
+// Encodes JSON lines: our half of parity.py and generated_strings.py, which compare with the
+// reference library.
 //
 //   print_ids tokenizer.json|FOLDER [--literal] [--spans] < texts.jsonl > ids.txt
 //   print_ids tokenizer.json|FOLDER --decode [--skip-special] < ids.jsonl > texts.hex

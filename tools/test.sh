@@ -45,9 +45,9 @@ print_items() {
   say "" "==== minutes per item ($JOBS cores)"
   for i in "${!ITEM_NAMES[@]}"; do
     awk -v name="${ITEM_NAMES[i]}" -v seconds="${ITEM_SECONDS[i]}" -v result="${ITEM_RESULTS[i]}" \
-      'BEGIN { printf "%-34s %6.1f  %s\n", name, seconds / 60, result }'
+      'BEGIN { printf "%-50s %6.1f  %s\n", name, seconds / 60, result }'
   done
-  awk -v seconds="$SECONDS" 'BEGIN { printf "%-34s %6.1f\n", "total", seconds / 60 }'
+  awk -v seconds="$SECONDS" 'BEGIN { printf "%-50s %6.1f\n", "total", seconds / 60 }'
 }
 
 # The last lines of the run: ctest's own summary.
@@ -73,6 +73,17 @@ cuda_build() {
   [ "$1" = ON ] || say "build/cuda is without FA3 now: ./dev build cuda or ./dev bundle before gpu-test and gpu-bench"
 }
 
+has_test_data() { [ -d "${BOUQUET_DATA:-../shared/data}" ]; }
+
+# A random seed each time, which the script prints.
+generated_strings() {
+  if ! has_test_data && [ "${BOUQUET_DATA_REQUIRED:-0}" != 1 ]; then
+    say "SKIPPED: no test data in BOUQUET_DATA or ../shared/data, so tokenizers were not compared on generated strings"
+    return
+  fi
+  parity_tokenizers --seconds 60
+}
+
 run_all_tests() {
   local full=no
   case ${1:-} in
@@ -94,6 +105,7 @@ run_all_tests() {
   fi
   item "headers compile alone" build release header_checks
   ctest_item "release tests" release
+  item "generated strings against the reference library$(has_test_data || echo ', no test data')" generated_strings
   # Before the lint, which takes the CUDA backend's commands from it.
   item "CUDA build$(has_nvcc || echo ', SKIPPED: no nvcc')" cuda_build "$([ "$full" = yes ] && echo ON || echo OFF)"
   item "format" fmt --check

@@ -31,6 +31,17 @@ class Items(unittest.TestCase):
         results = {line.split()[0]: line.split()[-1] for line in output.splitlines() if line.endswith((" ok", " FAILED"))}
         self.assertEqual(results, {"first": "ok", "second": "FAILED", "third": "ok"})
 
+    def test_without_data_generated_strings_skip_visibly_unless_required(self):
+        without = ("parity_tokenizers() { say went on; false; }; export BOUQUET_DATA=nowhere BOUQUET_DATA_REQUIRED=%d; "
+                   "item strings generated_strings; ! has_failures")
+        code, output = run(without % 0)
+        self.assertEqual(code, 0, output)
+        self.assertIn("SKIPPED: no test data", output)
+        self.assertNotIn("went on", output)
+        code, output = run(without % 1)
+        self.assertEqual(code, 1, output)
+        self.assertIn("went on", output)
+
     def test_items_that_all_pass_pass(self):
         code, output = run("item first works; item second works; ! has_failures")
         self.assertEqual(code, 0, output)

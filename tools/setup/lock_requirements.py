@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tools/setup/requirements-NAME.txt: every package that the given ones need, pinned and with its sha256.
 
-  lock_requirements.py clients openai huggingface_hub numpy
+  lock_requirements.py clients openai huggingface_hub numpy tokenizers==0.23.3
   lock_requirements.py bench numpy
   lock_requirements.py parity sentence-transformers transformers torch safetensors numpy
   lock_requirements.py peers openvino ctranslate2 onnx onnxruntime sentence-transformers transformers torch safetensors numpy
