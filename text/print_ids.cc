@@ -185,6 +185,7 @@ int PrintFramed(const std::string& path, const PipelineOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
     std::fprintf(stderr,
