@@ -57,6 +57,8 @@ TEST(RegexTest, KnowsClassesOfAllKinds) {
   EXPECT_THAT(Matches(R"(\w+)", "a½b"), ElementsAre("a½b"));
   EXPECT_THAT(Matches(R"([\w]+)", "a½²b¾"), ElementsAre("a", "b"));
   EXPECT_THAT(Matches(R"([\w.-]+)", "a-b.c d"), ElementsAre("a-b.c", "d"));
+  EXPECT_THAT(Matches(R"((?i:\p{Lu}+))", "aBCd"), ElementsAre("BC"));  // (?i) is for sets
+  EXPECT_THAT(Matches(R"((?i:[\p{Lu}]+))", "aBCd1"), ElementsAre("aBCd"));
   EXPECT_THAT(Matches(R"([]a]+|\[\\p)", "]a [\\p"), ElementsAre("]a", "[\\p"));
 }
 

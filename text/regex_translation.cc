@@ -135,12 +135,13 @@ class Translator {
     return ranges ? PutClass(*ranges, negated, end + 1 - at_) : Refuse("this class", end + 1 - at_);
   }
 
-  /// A set of its own; within one, sets are united.
+  /// A set of its own, which (?i) has no say in; within one, where it has, sets are united.
   Status PutClass(const std::vector<CodePointRange>& ranges, bool negated, size_t num_bytes) {
     if (depth_ > 0 && out_.ends_with('-') && !out_.ends_with("\\-") && !out_.ends_with("[-") &&
         !out_.ends_with("[^-")) {
       return Refuse("a class behind '-' in a set", num_bytes);
     }
+    out_ += depth_ > 0 ? "" : "(?-i:";
     out_ += negated ? "[^" : "[";
     for (const auto& [first, last] : ranges) {
       // UTF-8 has no surrogates, and the engine takes none.
@@ -151,7 +152,7 @@ class Translator {
                        static_cast<uint32_t>(begin), static_cast<uint32_t>(end));
       }
     }
-    out_ += ']';
+    out_ += depth_ > 0 ? "]" : "])";
     at_ += num_bytes;
     const bool begins_range = depth_ > 0 && Follows("-") && !Follows("-]");
     return begins_range ? Refuse("a class before '-' in a set", 2) : Status();
