@@ -24,20 +24,23 @@ from pathlib import Path
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the library is loaded: one thread
 os.environ["RAYON_NUM_THREADS"] = "1"
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "text"))
 try:
     import tokenizers
 
     import machine
     import result_file
+    import sentencepiece_json
     from quality_sets import MissingData, data_folder
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-# Folder of the test data, and what kind it is of. The reference reads tokenizer.json only, or vocab.json and merges.txt.
+# Folder of the test data, and what kind it is of. The reference reads tokenizer.json only, or vocab.json and merges.txt; what
+# stands for a SentencePiece model is converted before the clock starts.
 KINDS = {"bert-uncased": "WordPiece", "mbert-uncased": "WordPiece", "qwen3": "byte-level BPE",
          "olmo-modernbert-vocab": "byte-level BPE", "roberta-base": "byte-level BPE", "xlm-roberta": "Unigram",
-         "t5-small": "Unigram"}
+         "t5-small": "Unigram", "mistral-spm": "SentencePiece BPE"}
 TEXTS = {"English abstracts": "scifact/corpus.jsonl", "388 languages": "udhr/udhr.jsonl"}
 BATCH = 256
 MB = 1_000_000
@@ -86,9 +89,12 @@ class Ours:
 
 def reference_of(folder):
     """Returns (the reference, milliseconds of loading)."""
+    model = folder / "tokenizer.model"
+    converted = json.dumps(sentencepiece_json.tokenizer_json(model.read_bytes())) if model.exists() else None
     start = time.perf_counter()
-    if (folder / "tokenizer.json").exists():
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    if converted or (folder / "tokenizer.json").exists():
+        tokenizer = (tokenizers.Tokenizer.from_str(converted) if converted
+                     else tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")))
         tokenizer.no_truncation()
         tokenizer.no_padding()
     else:
