@@ -160,7 +160,7 @@ def grow(binary, folder, plan):
 
 class Plan:
     def __init__(self, quick):
-        self.loads, self.rounds, self.grow_rounds = (1, 1, 1) if quick else (5, 7, 3)
+        self.loads, self.rounds, self.grow_rounds = (1, 1, 1) if quick else (5, 5, 9)
         self.sizes = SIZES[:2] if quick else SIZES
 
 
