@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <regex.h>
 
 #include <random>
 #include <string>
@@ -106,6 +107,14 @@ TEST(RegexTest, GivesUpWhereItWouldNeedMoreMemoryThanItsLimit) {
   RegexMatches matches(*regex, text);
   EXPECT_FALSE(matches.Next().has_value());
   EXPECT_THAT(matches.status().message(), HasSubstr("open choices"));
+}
+
+TEST(RegexTest, PosixExpressionsOfTheProcessAreTheCLibrarys) {
+  regex_t compiled;
+  ASSERT_EQ(regcomp(&compiled, "()", REG_EXTENDED), 0);
+  regmatch_t match;
+  EXPECT_EQ(regexec(&compiled, "", 1, &match, 0), 0);  // an error by Oniguruma's
+  regfree(&compiled);
 }
 
 // The matchers of split_pattern.h against the expressions that they stand for.
