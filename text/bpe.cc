@@ -192,16 +192,14 @@ int32_t Bpe::Id(std::string_view token) const {
     }
     token = bytes;
   }
-  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, token);
-  return node == DoubleArrayTrie::kDead || token.empty() ? kNone : trie_.Value(node);
+  return trie_.Find(token);
 }
 
 void Bpe::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids,
                  std::vector<ByteSpan>* spans) const {
   if (ignore_merges_) {
-    const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, piece);
-    if (node != DoubleArrayTrie::kDead && trie_.Value(node) != DoubleArrayTrie::kNoValue) {
-      ids.push_back(trie_.Value(node));
+    if (const int32_t id = trie_.Find(piece); id != kNone) {
+      ids.push_back(id);
       if (spans != nullptr) {
         spans->push_back({0, static_cast<uint32_t>(piece.size())});
       }
@@ -241,12 +239,9 @@ size_t Bpe::FirstCut(std::string_view piece) const {
 uint32_t Bpe::EncodePart(std::string_view part, uint32_t position, EncodeScratch& scratch,
                          std::vector<int32_t>& ids, std::vector<ByteSpan>* spans) const {
   // Most parts of a text are tokens, and come out of the merges as such.
-  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, part);
-  const int32_t whole_id =
-      node == DoubleArrayTrie::kDead ? DoubleArrayTrie::kNoValue : trie_.Value(node);
-  std::atomic<Whole>* whole = whole_id == DoubleArrayTrie::kNoValue || has_shared_ids_
-                                  ? nullptr
-                                  : &whole_[static_cast<size_t>(whole_id)];
+  const int32_t whole_id = trie_.Find(part);
+  std::atomic<Whole>* whole =
+      whole_id == kNone || has_shared_ids_ ? nullptr : &whole_[static_cast<size_t>(whole_id)];
   if (whole != nullptr && whole->load(std::memory_order_relaxed) == Whole::kOne) {
     ids.push_back(whole_id);
     const auto end = position + static_cast<uint32_t>(part.size());
@@ -350,8 +345,7 @@ void Bpe::BeginAtCharacter(std::string_view character, std::vector<BpeSymbol>& s
   if (byte_level_) {
     id = byte_ids_[static_cast<unsigned char>(character[0])];
   } else {
-    const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, character);
-    id = node == DoubleArrayTrie::kDead ? kNone : trie_.Value(node);
+    id = trie_.Find(character);
   }
   if (id != kNone) {
     if (unknown.id != kNone) {

@@ -46,7 +46,7 @@ class Bpe final : public TokenModel {
   size_t num_tokens() const override { return num_tokens_; }
 
  private:
-  static constexpr int32_t kNone = -1;
+  static constexpr int32_t kNone = DoubleArrayTrie::kNoValue;
   static constexpr uint32_t kNoRank = UINT32_MAX;
 
   /// (left, right) → rank and merged token; open addressing, half full at most.

@@ -40,6 +40,12 @@ class DoubleArrayTrie {
   /// The value of the key that ends at `node`, or kNoValue.
   int32_t Value(Node node) const { return nodes_[node].value; }
 
+  /// The value of `key`, or kNoValue.
+  int32_t Find(std::string_view key) const {
+    const Node node = Walk(kRoot, key);
+    return node == kDead ? kNoValue : Value(node);
+  }
+
   struct Match {
     size_t num_bytes;  // 0 when nothing matches
     int32_t value;

@@ -38,6 +38,8 @@ TEST(DoubleArrayTrieTest, FindsTheSameLongestPrefixesAsAMap) {
     }
     const DoubleArrayTrie::Match match = trie.LongestPrefix(text);
     EXPECT_EQ(match.num_bytes, expected.num_bytes);
+    EXPECT_EQ(trie.Find(text),
+              expected.num_bytes == text.size() ? expected.value : DoubleArrayTrie::kNoValue);
     EXPECT_EQ(match.value, expected.value);
   }
 }

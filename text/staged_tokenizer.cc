@@ -96,7 +96,11 @@ Status StagedTokenizer::AddTokens(const std::vector<AddedToken>& settled) {
       continue;
     }
     const std::string_view pattern = normalizer_.Normalize(token.content, scratch);
-    RETURN_IF_ERROR(scratch.status);
+    if (!scratch.status.ok()) {
+      return InvalidArgument(fmt::format("an added token cannot be normalized: id {}: {}", token.id,
+                                         scratch.status.message()),
+                             "added_tokens");
+    }
     if (pattern.empty()) {
       return Unimplemented(
           fmt::format("an added token that normalizes to nothing is not served: id {}", token.id),

@@ -164,6 +164,16 @@ TEST(TokenizerFileTest, ANormalizerThatMakesTooMuchOfATextIsAnErrorOfThatText) {
     EXPECT_FALSE(file->tokenizer->EncodeWithSpans("bqd", {}, scratch, ids, spans).ok());
     EXPECT_TRUE(file->tokenizer->Encode("bed", {}, scratch, ids).ok());
   }
+  // At load it is the added token "Jade" that is named.
+  std::string doublings = R"({"type": "Replace", "content": "JJ", "pattern": {"String": "J"}})";
+  for (int i = 0; i < 5; ++i) {
+    doublings += "," + doublings;
+  }
+  EXPECT_THAT(
+      ParseError(SmallTokenizerWith("{\"type\": \"BertNormalizer\"",
+                                    R"({"type": "Sequence", "normalizers": [)" + doublings + "]"))
+          .message(),
+      HasSubstr("an added token cannot be normalized: id "));
 }
 
 TEST(TokenizerFileTest, NamesWhatIsWrongWithAUnigramModelAndItsStages) {

@@ -107,10 +107,7 @@ Result<std::unique_ptr<Unigram>> Unigram::Create(const UnigramSpec& spec) {
   return std::unique_ptr<Unigram>(new Unigram(spec));
 }
 
-int32_t Unigram::Id(std::string_view token) const {
-  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, token);
-  return node == DoubleArrayTrie::kDead || token.empty() ? kNone : trie_.Value(node);
-}
+int32_t Unigram::Id(std::string_view token) const { return trie_.Find(token); }
 
 void Unigram::Encode(std::string_view piece, EncodeScratch& scratch, std::vector<int32_t>& ids,
                      std::vector<ByteSpan>* spans) const {

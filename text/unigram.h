@@ -39,7 +39,7 @@ class Unigram final : public TokenModel {
   size_t num_tokens() const override { return scores_.size(); }
 
  private:
-  static constexpr int32_t kNone = -1;
+  static constexpr int32_t kNone = DoubleArrayTrie::kNoValue;
 
   explicit Unigram(const UnigramSpec& spec);
 

@@ -14,10 +14,7 @@ WordLevel::WordLevel(const WordLevelSpec& spec)
   CHECK_GE(unknown_id_, 0);
 }
 
-int32_t WordLevel::Id(std::string_view token) const {
-  const DoubleArrayTrie::Node node = trie_.Walk(DoubleArrayTrie::kRoot, token);
-  return node == DoubleArrayTrie::kDead || token.empty() ? -1 : trie_.Value(node);
-}
+int32_t WordLevel::Id(std::string_view token) const { return trie_.Find(token); }
 
 void WordLevel::Encode(std::string_view word, EncodeScratch& /*scratch*/, std::vector<int32_t>& ids,
                        std::vector<ByteSpan>* spans) const {
