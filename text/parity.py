@@ -9,6 +9,8 @@
                                                special mask, cut in every way; compare-stages does so as well
     parity.py compare-decoded PRINT_IDS DATA MODEL [TOKENIZER...]
                                                texts of encoded texts and of random lists of ids
+    parity.py compare-folders PRINT_IDS DATA   ids and what they stand for, of every text, for roberta-base and mistral-spm, which
+                                               have no tokenizer.json: beside what stands for them in the reference
     parity.py golden DATA MODEL OUT            writes the hashes that reference_ids_test.cc checks without Python
 
 DATA is the unpacked test data, MODEL the demo model's folder, PRINT_IDS the built tool. The texts of
@@ -291,6 +293,23 @@ def compare_stages(print_ids):
     return differing
 
 
+def compare_folders(print_ids, data):
+    import reference_side  # which needs what is above
+    differing = 0
+    for name in ("roberta-base", "mistral-spm"):
+        with tempfile.TemporaryDirectory() as scratch:
+            ours, expected = reference_side.open_sides(name, print_ids, data, pathlib.Path(scratch))
+            for file in FILES:
+                texts = texts_of(data / "texts" / file)
+                own = ours.answers("plain", texts)
+                wrong = [t for t, a, b in zip(texts, own, expected.answers("plain", texts), strict=True) if a != b]
+                differing += len(wrong)
+                print(f"{name} {file}: {len(texts)} texts, {len(wrong)} differ", *map(ascii, wrong[:3]), flush=True)
+            ours.close()
+    print(differing, "texts differ")
+    return differing
+
+
 def mixed_texts(seed, texts, count):
     """Pieces of our own texts, which hold what the configurations look for."""
     rng = random.Random(seed)
@@ -337,6 +356,8 @@ def main(arguments):
         return compare_all_decoded(arguments[1], pathlib.Path(arguments[2]), pathlib.Path(arguments[3]), *arguments[4:]) != 0
     if len(arguments) == 2 and arguments[0] == "compare-stages":
         return compare_stages(arguments[1]) != 0
+    if len(arguments) == 3 and arguments[0] == "compare-folders":
+        return compare_folders(arguments[1], pathlib.Path(arguments[2])) != 0
     if len(arguments) == 4 and arguments[0] == "golden":
         golden(pathlib.Path(arguments[1]), pathlib.Path(arguments[2]), arguments[3])
         return 0
